@@ -2,12 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
-INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
+INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # More than there are cores: many tests wait for processes that they started.
 PARALLEL ?= -n 6 --dist worksteal
+# Bytecode is kept whatever the caller's environment says: without it every process that a test
+# starts compiles all that it imports, and every process of the run rewrites every assert again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults soak growth chance fuzz audit sbom size docs site format lock clean simulate simulate-reach model mutants
+.PHONY: help setup run test collected check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed bench-peers chaos faults soak growth chance fuzz audit sbom size docs site format lock clean simulate simulate-reach model mutants
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,10 +21,11 @@ setup: .venv/ready ## create .venv and install everything into it, pinned and ha
 .venv/core: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(RUN) pip install --quiet --disable-pip-version-check uv
-	$(INTO) -c requirements.lock hatchling editables
-	$(INTO) -c requirements.lock --no-build-isolation -e .
+	$(INTO) --compile-bytecode -c requirements.lock hatchling editables
+	$(INTO) --compile-bytecode -c requirements.lock --no-build-isolation -e .
 	touch $@
 
+# Not compiled: most of it is never imported, and what is keeps its bytecode then.
 .venv/ready: .venv/core
 	$(INTO) --require-hashes -r requirements.lock
 	touch $@
@@ -29,7 +33,10 @@ setup: .venv/ready ## create .venv and install everything into it, pinned and ha
 run: .venv/core ## run the first example
 	$(BIN)/noetl run examples/01-hello/playbook.yaml
 
-test: check unit ## everything that CI runs
+# Checking takes one core, and what must stand before the tests the other.
+test: setup .venv/ui ## everything that CI runs
+	$(MAKE) --jobs=2 --output-sync=target check collected
+	$(RUN) pytest $(PARALLEL)
 
 check: lint types floors ## what needs no running: style, types, floors
 
@@ -61,6 +68,10 @@ ui: .venv/ui ## build the web UI into the package, and check its types
 screenshots: setup tools ui ## every page of the UI, light and dark, wide and narrow, in dist/screenshots; four of them for the docs
 	$(RUN) tests.ui.pictures
 
+# Once for all processes of the run, which would each do it: asserts are rewritten, constants found.
+collected: setup tools ui
+	@test -d tests/__pycache__ || $(RUN) pytest --collect-only >/dev/null || true
+
 unit: setup tools ui ## all tests
 	$(RUN) pytest $(PARALLEL)
 
@@ -70,6 +81,9 @@ bench: setup ## ours beside the reference, in one run
 bench-distributed: setup ## servers and workers on PostgreSQL and NATS beside the raw limits and a peer
 	$(RUN) bench distributed
 
+bench-peers: setup ## ours beside other engines on the same work; PEERS='--peers dbos,burr --works W1,W2' chooses
+	$(RUN) bench.peers --chart docs/pictures/peers.svg --pages docs/performance.md README.md $(PEERS)
+
 bench-ui: setup tools ui ## the UI in Chromium: 10,000 iterations beside 100, and what 50 followers cost
 	$(RUN) bench.ui
 
@@ -77,7 +91,7 @@ chaos: setup ## two servers and four workers, 2,000 executions, one process kill
 	NOETL_CHAOS=2000 .venv/bin/python -m pytest -s tests/system/test_fleet_deaths.py
 
 faults: setup tools ## every fault test at the default lease times and at its full size
-	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py
+	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py tests/system/test_faults.py tests/system/test_kill_resume.py
 
 MINUTES ?= 20
 soak: setup ## random kills and pauses of servers, workers, PostgreSQL and NATS for MINUTES; counts what is lost, doubled, stuck

@@ -21,8 +21,12 @@ from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
 EXECUTIONS = sized(1_000)
-WAITING = sized(5_000)
+WAITING = max(2_000, sized(5_000))
+"""What is in use for a moment while they begin must not weigh beside them."""
 ITERATIONS = sized(20_000)
+IN_ONE_LOOP = 50_000
+"""At any size: an iteration takes so little that pages of the allocator would drown a few."""
+SCHEDULES = sized(100_000)
 AT_ONCE = 500
 SIZE = "select pg_database_size(current_database())"
 ROW = "{:<58} {:>12}"
@@ -57,8 +61,9 @@ def resident() -> float:
 async def waiting(plane: ServerNode) -> None:
     """Executions whose first step no worker has taken yet."""
     await started(plane, chain(1, FIBONACCI), 1)
+    say("a server that has just begun", resident() / 1024**2, "MiB")
+    await started(plane, chain(1, FIBONACCI), AT_ONCE)
     before = resident()
-    say("a server that has just begun", before / 1024**2, "MiB")
     await started(plane, chain(1, FIBONACCI), WAITING)
     each = (resident() - before) / WAITING
     say("memory of an execution with one part that waits", each, "bytes")
@@ -69,14 +74,40 @@ async def loop_waiting(plane: ServerNode) -> None:
     text = loop("parallel").replace("{kind: noop}", "{kind: python, code: 'result = 1'}")
     await started(plane, text, 1, [])
     before = resident()
-    await started(plane, text, 1, list(range(ITERATIONS)))
-    each = (resident() - before) / ITERATIONS
+    await started(plane, text, 1, list(range(IN_ONE_LOOP)))
+    each = (resident() - before) / IN_ONE_LOOP
     say("memory of an iteration that waits", each, "bytes")
+
+
+async def signal_waiting(plane: ServerNode) -> None:
+    """Executions that wait for a signal, and hold no worker."""
+    text = chain(1, "    tool:\n      - rest: {kind: wait, signal: never}\n")
+    await started(plane, text, AT_ONCE)
+    before = resident()
+    ids = await started(plane, text, WAITING)
+    while (await plane.row(ids[-1])).status != "running":
+        await asyncio.sleep(0)
+    each = (resident() - before) / WAITING
+    say("memory of a token that waits for a signal", each, "bytes")
+
+
+async def schedules(plane: ServerNode) -> None:
+    """Schedules that are due tomorrow: rows, and nothing else."""
+    from bench.triggers import fill
+    from noetl.server.triggering import now_ms
+
+    later = now_ms() + 86_400_000
+    before = resident()
+    await fill(plane, SCHEDULES, planned_at=later, due_at=later)
+    await asyncio.sleep(1)
+    say("memory of a schedule", max(0.0, resident() - before) / SCHEDULES, "bytes")
 
 
 MEMORY: dict[str, Callable[[ServerNode], Awaitable[None]]] = {
     "waiting": waiting,
     "loop_waiting": loop_waiting,
+    "signal_waiting": signal_waiting,
+    "schedules": schedules,
 }
 
 

@@ -1,8 +1,11 @@
 """What all tests share: how Hypothesis searches, and the servers that tests may ask for."""
 
+import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.searching import FEW, MANY
 
 pytest_plugins = [
     "tests.support.fixtures",
@@ -18,9 +21,17 @@ settings.register_profile(
     deadline=None,
     print_blob=True,
     derandomize=True,
+    max_examples=FEW,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "chance", settings.get_profile("house"), derandomize=False, max_examples=1000
+    "chance", settings.get_profile("house"), derandomize=False, max_examples=MANY
 )
 settings.load_profile(os.environ.get("NOETL_PROPERTIES", "house"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fifteen thousand tests are no garbage: nobody need look through them again and again."""
+    del session
+    gc.collect()
+    gc.freeze()

@@ -9,7 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from dbos import DBOS, DBOSConfig  # type: ignore[import-not-found]
+from dbos import DBOS, DBOSConfig
 
 url, workflows, tasks = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 config: DBOSConfig = {

@@ -20,6 +20,7 @@ NoetlError
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── RestartRefused        the caller's: an execution cannot be restarted so; the text says why
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
+│   └── PlaceLost           the place under a limit that a start rests on is gone; ask again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
 │   └── ResultsUnavailable  the result store is away, or refuses (disk full, no bucket)
 ├── OutcomeUnknown        the world's: it may or may not have been recorded; ask with the key
@@ -161,6 +162,10 @@ class VersionConflict(NoetlError):
     """The execution does not stand at the expected `seq`: another writer was first."""
 
 
+class PlaceLost(VersionConflict):
+    """An execution was to begin under a place that it does not hold any more (LIMIT-3)."""
+
+
 class LogUnavailable(NoetlError):
     """The log cannot be read or written; the message says why and what to do."""
 
@@ -207,6 +212,10 @@ class TriggerNotFound(NoetlError):
 
 class KeyReused(NoetlError):
     """An idempotency key stands for another request already."""
+
+
+TOO_DEEP = "too_deep"
+"""The code of a refusal: executions call each other without an end (TOOL-1)."""
 
 
 class ServerRefused(NoetlError):

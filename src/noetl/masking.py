@@ -7,9 +7,10 @@ registered every question costs one `if`.
 """
 
 import re
+from _thread import allocate_lock
 from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from noetl.late import late
 
@@ -40,16 +41,25 @@ _escape = late(r"\\u([0-9a-f]{4})")
 _percent = late("%[0-9A-F]{2}")
 
 
+class SecretForms(NamedTuple):
+    """How one secret shows up: made once, for a process may come to know thousands."""
+
+    written: dict[str, tuple[bytes, bytes]]
+    """Form → itself in JSON of ours, and in JSON of others."""
+    marks: tuple[str, ...]
+
+
 class Masking:
     """A register of secret values and of the forms in which they show up."""
 
     def __init__(self) -> None:
-        self._values: dict[str, tuple[str, ...]] = {}
+        self._values: dict[str, SecretForms] = {}
         self._whole: frozenset[str] = frozenset()
         self._forms: tuple[str, ...] = ()
         self._encoded: tuple[bytes, ...] = ()
         self._marks: tuple[str, ...] = ()
         self._needles: tuple[str, ...] = ()
+        self._changing = allocate_lock()
         self.generation = 0
         """Changes with what is known: what was masked before may have to be masked again."""
 
@@ -58,32 +68,48 @@ class Masking:
 
     def add(self, value: str) -> None:
         """From now on the value is masked; a text of nothing but blanks hides nothing."""
-        if value not in self._values and value.strip():
-            self._values[value] = tuple(forms_of(value))
-            self._rebuild()
+        self.add_many((value,))
+
+    def add_many(self, values: Iterable[str]) -> None:
+        """The same for several at once; large ones may be added in a thread of their own."""
+        known = self._values
+        fresh = {value: made_of(value) for value in values if value not in known and value.strip()}
+        if fresh:
+            with self._changing:
+                self._values = {**self._values, **fresh}
+                self._rebuild()
+
+    def knows(self, values: Iterable[str]) -> bool:
+        """Whether all of them are masked already."""
+        return all(value in self._values or not value.strip() for value in values)
 
     def forget(self, value: str) -> None:
         """The value opens nothing any more (a token that has run out)."""
-        if self._values.pop(value, None) is not None:
-            self._rebuild()
+        with self._changing:
+            if value in self._values:
+                self._values = {one: made for one, made in self._values.items() if one != value}
+                self._rebuild()
 
     def clear(self) -> None:
         """Forget everything, as a new process would."""
-        self._values.clear()
-        self._rebuild()
+        with self._changing:
+            self._values = {}
+            self._rebuild()
 
     def _rebuild(self) -> None:
         self.generation += 1
-        forms = {form for forms in self._values.values() for form in forms}
+        written: dict[str, tuple[bytes, bytes]] = {}
+        for made in self._values.values():
+            written.update(made.written)
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
         # Longest first, so that no part of a longer one is left standing.
-        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+        self._forms = tuple(sorted(written, key=lambda form: (-len(form), form)))
         alone = [_json(short).encode() for short in self._whole]
-        inside = [_json(form)[1:-1].encode() for form in self._forms]
+        inside = [written[form][0] for form in self._forms]
         # JSON of others is as they wrote it: the value in it is encoded once, not twice.
-        foreign = [form.encode("utf-8", "replace") for form in self._forms]
+        foreign = [written[form][1] for form in self._forms]
         self._encoded = (*dict.fromkeys([*inside, *foreign, *alone]),)
-        marks = {mark for value in self._values for mark in marks_of(value)}
+        marks = {mark for made in self._values.values() for mark in made.marks}
         self._marks = (*marks,)
         quoted = [_json(mark)[1:-1].encode() for mark in marks]
         plain = [mark.encode("utf-8", "replace") for mark in marks]
@@ -105,8 +131,8 @@ class Masking:
         """The secrets that a JSON text holds, in whatever form."""
         return [
             value
-            for value, forms in self._values.items()
-            if any(_json(form)[1:-1].encode() in encoded for form in forms or (value,))
+            for value, made in self._values.items()
+            if any(_json(form)[1:-1].encode() in encoded for form in made.written or (value,))
         ]
 
     def holds(self, text: str) -> bool:
@@ -173,10 +199,7 @@ class Masking:
 
 
 def any_in(marks: Iterable[str], text: str) -> bool:
-    for mark in marks:  # noqa: SIM110 - this is asked of every report and every printed line
-        if mark in text:
-            return True
-    return False
+    return any(map(text.__contains__, marks))  # asked of every report and every printed line
 
 
 def in_json(form: bytes) -> bytes:
@@ -184,6 +207,14 @@ def in_json(form: bytes) -> bytes:
     if form.isdigit():
         return b"9" * len(form)
     return b'"***"' if form[:1] == b'"' and form[-1:] == b'"' else b"***"
+
+
+def made_of(value: str) -> SecretForms:
+    written = {
+        form: (_json(form)[1:-1].encode(), form.encode("utf-8", "replace"))
+        for form in forms_of(value)
+    }
+    return SecretForms(written, (*dict.fromkeys(marks_of(value)),))
 
 
 def forms_of(value: str) -> Iterator[str]:
@@ -354,15 +385,19 @@ def _user_alone(found: re.Match[str]) -> str:
 
 def add_all(masking: Masking, values: Iterable[Any]) -> None:
     """Register every text and number in the values, whatever they are nested in."""
+    masking.add_many(texts_in(values))
+
+
+def texts_in(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
-            masking.add(value)
+            yield value
         elif isinstance(value, dict):
-            add_all(masking, value.values())
+            yield from texts_in(value.values())
         elif isinstance(value, list | tuple):
-            add_all(masking, value)
+            yield from texts_in(value)
         elif type(value) is int and len(str(value)) >= SHORTEST:
-            masking.add(str(value))
+            yield str(value)
 
 
 KNOWN = Masking()

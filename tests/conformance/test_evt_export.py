@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 from tests.support.clickhouse import ClickHouse
 from tests.support.collector import Collector, Reply, parsed
@@ -138,6 +137,8 @@ def test_exporting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "clickhouse"])
 def test_only_what_is_new(place: Place, tmp_path: Path, form: str) -> None:
+    import pyarrow.parquet as pq
+
     file = tmp_path / "out"
     export(place.parent, "--after", "20", "--format", form, "-o", str(file))
     found = pq.read_table(file).to_pylist() if form == "parquet" else lines_in(file)
@@ -147,6 +148,8 @@ def test_only_what_is_new(place: Place, tmp_path: Path, form: str) -> None:
 
 
 def test_parquet_holds_the_same(place: Place, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
     file = tmp_path / "events.parquet"
     assert export("--all", "--format", "parquet", "-o", str(file)) == 0
     rows = pq.read_table(file).to_pylist()

@@ -307,8 +307,12 @@ def test_a_request_to_prune_that_cannot_be_is_refused(
 ) -> None:
     async def test(cluster: Cluster) -> None:
         async with api_of(await cluster.server()) as api:
-            status, _ = await api.ask("POST", "/api/executions/prune", json=wrong)
+            status, told = await api.ask("POST", "/api/executions/prune", json=wrong)
             assert status in (400, 422)
+            said = told["error"]["message"]
+            assert "regex" not in said
+            if "archive" in wrong:
+                assert "Expected `results` (the result store), s3://BUCKET/PREFIX or gs://" in said
 
     clustered(test, tmp_path)
 

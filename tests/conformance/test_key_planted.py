@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ import pytest
 from tests.support.http_server import HttpServer
 from tests.support.leaks import HEAD, SECRET, finds, register, run
 from tests.support.postgres import PASSWORD, Database
-from tests.system.program import NOETL, Answer, noetl
+from tests.support.processes import ran
+from tests.system.program import Answer, noetl
 
 
 @pytest.fixture
@@ -25,13 +25,8 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def told(command: str, name: str, environment: dict[str, str], *more: str) -> Answer:
     """What a command says, the tracebacks of tasks included."""
-    done = subprocess.run(
-        [NOETL, command, name, *more],
-        capture_output=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
-    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+    code, out, err = ran([command, name, *more], b"", {**os.environ, **environment})
+    return Answer(code, out.decode(), err.decode())
 
 
 EVERYWHERE = """

@@ -67,7 +67,7 @@ class Place(msgspec.Struct, frozen=True):
     def get(self, address: str) -> str:
         token = self.worker if address.startswith("/api/worker/") else self.admin
         headers = {"Authorization": f"Bearer {token}"}
-        answer = requests.get(self.url + address, headers=headers, timeout=60)
+        answer = requests.get(self.url + address, headers=headers, timeout=600)
         assert answer.status_code == 200, f"{address}: {answer.text}"
         return answer.text
 
@@ -170,7 +170,7 @@ def call_hook(node: Node, token: str) -> None:
     told = node.there("register", "-", stdin=HOOK.encode(), NOETL_TOKEN=token)
     assert told.code == 0, told
     headers = {"Authorization": f"Bearer {KEPT}"}
-    answer = requests.post(f"{node.url}/hooks/hook", headers=headers, timeout=60)
+    answer = requests.post(f"{node.url}/hooks/hook", headers=headers, timeout=600)
     assert answer.json()["result"]["status"] == "completed", answer.text
 
 

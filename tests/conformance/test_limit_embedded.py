@@ -216,7 +216,7 @@ def test_a_place_of_one_that_nobody_runs_is_named_with_what_to_do(tmp_path: Path
         (wait,) = await reasons(other, second)
         name = first.execution_id
         assert wait.words.endswith(
-            f"held by {name}, which nobody runs: `noetl resume {name}` or `noetl cancel {name}`"
+            f"held by {name}, which no process runs: `noetl resume {name}` or `noetl cancel {name}`"
         )
         await other.cancel_abandoned(name, "its process is gone")
         await gate.let_go((await gate.held(2))[1])

@@ -317,3 +317,31 @@ def test_a_claim_that_could_not_be_made_is_made_later(tmp_path: Path, monkeypatc
         assert (await cluster.run(limited_step(at_once=1))).status == "completed"
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-3", "SRV-3")
+def test_a_start_that_is_asked_for_twice_takes_one_place(tmp_path: Path) -> None:
+    """A worker that hears nothing asks for its child again while the first start is under way."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate, Gate()]
+        server = await cluster.server()
+        cluster.worker(tools)
+        entry, _ = await server.register(limited(at_once=1))
+        plan = await server.library.plan_by(entry.digest)
+
+        async def started() -> bool:
+            begun = await server.start(plan, execution_id="twice", payload={}, version="1")
+            return begun is not None
+
+        first, *others = [asyncio.ensure_future(started()) for _ in range(3)]
+        assert [await one for one in (first, *others)] == [True, False, False]
+        assert server.server.find("twice") is not None, "it goes on, nobody took its place"
+        await gate.let_go((await gate.held(1))[0])
+        assert (await cluster.end_of("twice")).status == "completed"
+        assert not await started(), "it is over"
+        assert not cluster.root.tables.claims, "nothing is held for it"
+        assert not [line for line in cluster.said if "loaded again" in line][1:], cluster.said
+
+    clustered(test, tmp_path)

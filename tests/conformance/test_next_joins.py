@@ -121,6 +121,21 @@ def test_a_cycle_passes_a_join_again(mode: str) -> None:
     assert ran.status == "completed"
 
 
+@pytest.mark.rule("NEXT-7")
+def test_a_token_that_passed_a_join_meets_none_that_did_not() -> None:
+    """The second token of `a` has not passed; that of `b` comes from there."""
+    ran = scenario(
+        step("start", arcs=[arc("x"), arc("y"), arc("b")], mode="inclusive"),
+        step("x", arcs=[arc("a")]),
+        step("y", arcs=[arc("a")]),
+        step("a", arcs=[arc("meet")]),
+        step("b", arcs=[arc("meet")]),
+        step("meet", noop("met"), join={"from": ["a", "b"], "mode": "all"}, arcs=[arc("b")]),
+    ).run()
+    assert (ran.steps["a"][0], ran.steps["b"][0]) == (2, 2)
+    assert ran.steps["meet"][0] == 1
+
+
 @pytest.mark.rule("NEXT-7", "NEXT-5")
 def test_resume_finds_tokens_of_a_join_once() -> None:
     gate = Gate()

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from tests.support.canned import CannedTools, Silence
-from tests.support.cluster import PATIENCE
+from tests.support.cluster import PATIENCE, until
 from tests.support.scenario import Gate, error, ok
 from tests.support.steps import arc, call, loop, otherwise, playbook, sets, step, task, when
-from tests.support.waiting import STAGES, Stage, staged, until, waits
+from tests.support.waiting import STAGES, Stage, staged, waits
 
 from noetl.errors import RestartRefused
 from noetl.messages import events as e

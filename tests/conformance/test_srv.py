@@ -269,7 +269,7 @@ def test_an_execution_says_how_it_stands_and_what_it_waits_for(tmp_path: Path) -
         assert wait["since"] >= standing["started_at"]
         assert wait["words"] == (
             f"waits for a worker of pool 'default' since {wait['since']}; "
-            "no worker of that pool is known"
+            "no worker of that pool is known; start one: noetl worker start --pool default"
         )
         state = await api.get(f"{one}/state")
         assert [run["step"] for run in state["runs"]] == ["first"]

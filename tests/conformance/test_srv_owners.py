@@ -16,6 +16,7 @@ from noetl.errors import ServerRefused, VersionConflict
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.outcome import failed
+from noetl.node.children import DEEPEST
 
 
 @pytest.mark.rule("SRV-3")
@@ -180,6 +181,22 @@ def test_children_run_on_the_catalog_and_end_with_their_parent(tmp_path: Path) -
         assert (await cluster.end_of(waiting)).status == "cancelled"
         (child,) = await server.storage.executions.children(waiting)
         assert (child.status, silence.cancelled) == ("cancelled", 1)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-3", "TOOL-1")
+@pytest.mark.parametrize("looped", [False, True], ids=["plain", "in a loop, with longer ids"])
+def test_a_playbook_that_calls_itself_ends_at_servers(tmp_path: Path, looped: bool) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        cluster.worker(WithChildren())
+        again = task("call", "playbook", path="tests/scenario")
+        outer = step("outer", again, loop=loop([0])) if looped else step("outer", again)
+        execution = await cluster.run(playbook(outer))
+        assert execution.status == "failed"
+        assert "does it call itself without an end?" in str(execution.error)
+        assert len(await server.storage.executions.page()) <= DEEPEST + 1
 
     clustered(test, tmp_path)
 

@@ -16,10 +16,12 @@ from tests.support.canned import CannedTools
 from tests.support.cluster import PATIENCE, Cluster, clustered
 from tests.support.steps import noop, otherwise, playbook, step
 from tests.support.triggers import trigger
+from tests.support.waiting import waits
 
 from noetl.api.hooks import REFUSED
 from noetl.api.questions import PlaneQuestions
 from noetl.api.signatures import signature
+from noetl.messages.requests import SendSignal
 from noetl.node.server import ServerNode
 from noetl.node.triggers import LONGEST_REASON
 
@@ -106,11 +108,37 @@ def test_a_signed_call_starts_once_however_often_it_comes(tmp_path: Path) -> Non
 def test_a_call_that_waits_is_answered_with_the_result(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         server = await ready(cluster, hook("noetl"))
+        keeps = noop("t", otherwise(set_ctx={"id": "{{ workload.id }}"}))
+        await server.register(
+            playbook(step("one", waits("w", seconds=0.05), keeps), workload={"id": 0})
+        )
         async with served(server) as found:
             status, answer = await Caller(found.url).signed(BODY, query="?wait=30")
             assert status == 202
             assert answer["result"]["status"] == "completed"
             assert answer["result"]["ctx"] == {"id": 7}
+            assert answer["execution"]["status"] == "completed", "it does not contradict its result"
+            assert answer["execution"]["finished_at"] is not None
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4")
+@pytest.mark.parametrize("asked", ["?wait=0.05", "?wait=0", ""])
+def test_a_call_that_does_not_wait_long_enough_is_told_how_far_it_is(
+    asked: str, tmp_path: Path
+) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl", wait=0.05))
+        await server.register(playbook(step("one", waits("w", signal="go"))))
+        async with served(server) as found:
+            status, answer = await Caller(found.url).signed(BODY, query=asked)
+            assert (status, answer["execution"]["status"]) == (202, "running")
+            assert (answer["result"] or {}).get("status") == (
+                None if asked == "?wait=0" else "running"
+            )
+            await server.signal(answer["execution"]["execution_id"], SendSignal(signal="go"))
+            await cluster.end_of(answer["execution"]["execution_id"])
 
     clustered(test, tmp_path)
 

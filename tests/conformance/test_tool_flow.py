@@ -10,6 +10,7 @@ from tests.support.scenario import Scenario, error, ok, scenario
 from tests.support.steps import noop, otherwise, playbook, sets, step, task
 
 from noetl.errors import UnreadableFile
+from noetl.node.children import DEEPEST, depth_of
 from noetl.server.library import child_file
 from noetl.tools.bounds import Bounds
 
@@ -109,6 +110,23 @@ def test_who_does_not_wait_goes_on(tmp_path: Path) -> None:
     assert (ran.status, ran.ctx["error"]) == ("completed", None)
     assert ran.ctx["told"].keys() == {"execution_id", "status", "ctx", "result"}
     assert child.status == "failed"
+
+
+@pytest.mark.rule("TOOL-1")
+def test_a_playbook_that_calls_itself_comes_to_an_end(tmp_path: Path) -> None:
+    file = tmp_path / "itself.yaml"
+    file.write_text(playbook(step("start", task("ask", "playbook", path="itself.yaml"))))
+    ran, children = asyncio.run(run_file(file, tmp_path / "home"))
+    assert (ran.status, len(children)) == ("failed", DEEPEST)
+    assert {child.status for child in children} == {"failed"}
+    assert "does it call itself without an end?" in str(ran.error)
+
+
+@pytest.mark.rule("TOOL-1")
+def test_only_parents_count_as_depth() -> None:
+    """Whoever starts an execution may choose an id with hyphens."""
+    ids = ["e1", "my-1-1", "nightly-2026-11-18", "e1-4.1-1", "e1-4.1-1-3-2"]
+    assert [depth_of(one) for one in ids] == [0, 1, 1, 1, 2]
 
 
 @pytest.mark.rule("TOOL-1")

@@ -32,7 +32,7 @@ def noetl(home: Path, *words: str, packages: Path | None) -> subprocess.Complete
     path = {} if packages is None else {"PYTHONPATH": str(packages)}
     environment = {**os.environ, "NOETL_HOME": str(home), **path}
     return subprocess.run(
-        [NOETL, *words], capture_output=True, check=False, env=environment, timeout=120
+        [NOETL, *words], capture_output=True, check=False, env=environment, timeout=600
     )
 
 

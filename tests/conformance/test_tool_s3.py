@@ -284,7 +284,7 @@ def test_no_connection_may_pass(objects: Objects, endpoint: str) -> None:
     outcome = objects.ask("get", "a", endpoint=endpoint)
 
     assert error_of(outcome) == ("connection", True)
-    assert message_of(outcome).startswith("get bucket/a found no connection")
+    assert message_of(outcome).startswith("get bucket/a could not connect")
 
 
 @pytest.mark.rule("OUT-4")

@@ -10,7 +10,6 @@ from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
-from snowflake.connector import errors
 from tests.support.snowflake import SnowPlace
 from tests.support.workplace import BenchPlace, call_of
 
@@ -295,6 +294,8 @@ def test_the_task_says_the_place_over_the_credential(snow: Snow) -> None:
 def test_the_number_decides(
     number: int, state: str | None, message: str, kind: str, retryable: bool
 ) -> None:
+    from snowflake.connector import errors  # slow, and every process collects this file
+
     outcome = failure_of(errors.Error(msg=message, errno=number, sqlstate=state))
 
     assert error_of(outcome) == (kind, retryable)

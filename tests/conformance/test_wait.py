@@ -1,18 +1,22 @@
 """WAIT: tasks that wait for a time, a signal or a person, and hold nothing meanwhile."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.cluster import until
 from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
-from tests.support.waiting import STAGES, Stage, staged, until, waits
+from tests.support.waiting import ASKED, STAGES, Stage, staged, waits
 
 from noetl.errors import ExecutionNotFound, ServerRefused
 from noetl.messages import events as e
+from noetl.ports.event_log import ExecutionRow
 from noetl.server.waiting import waits_of
 
 EVERYWHERE = pytest.mark.parametrize("where", STAGES)
+ASKED_ANYWHERE = pytest.mark.parametrize("where", ASKED)
 KEEP = otherwise(set_ctx={"got": "{{ outcome.result }}", "how": "{{ outcome.wait }}"})
 
 
@@ -81,7 +85,7 @@ def test_what_waits_holds_no_part_and_goes_on_from_its_frame(where: str, tmp_pat
 
 
 @pytest.mark.rule("WAIT-4", "WAIT-5")
-@EVERYWHERE
+@ASKED_ANYWHERE
 def test_a_signal_ends_the_wait_of_its_name(where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         execution_id = await stage.start(text_of(waits("hear", KEEP, signal="paid")))
@@ -98,7 +102,7 @@ def test_a_signal_ends_the_wait_of_its_name(where: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("WAIT-4")
-@EVERYWHERE
+@ASKED_ANYWHERE
 def test_a_signal_that_comes_first_is_kept_and_what_nobody_took_is_counted(
     where: str, tmp_path: Path
 ) -> None:
@@ -111,7 +115,8 @@ def test_a_signal_that_comes_first_is_kept_and_what_nobody_took_is_counted(
         await stage.waits(execution_id)
         for n in (1, 2, 3):
             await stage.signal(execution_id, "paid", {"n": n})
-        kept = await stage.of(execution_id, e.SignalReceived)
+        while len(kept := await stage.of(execution_id, e.SignalReceived)) < 3:
+            await asyncio.sleep(0)
         assert [one.kept for one in kept] == [True] * 3
         await stage.signal(execution_id, "begin")
         execution = await stage.ended(execution_id)
@@ -155,7 +160,7 @@ def test_the_oldest_wait_whose_guard_is_true_takes_it(where: str, tmp_path: Path
 
 
 @pytest.mark.rule("WAIT-4")
-@EVERYWHERE
+@ASKED_ANYWHERE
 def test_the_same_id_twice_is_one_signal(where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         execution_id = await stage.start(
@@ -174,7 +179,8 @@ def test_the_same_id_twice_is_one_signal(where: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("WAIT-4")
-def test_an_execution_keeps_a_thousand_signals(tmp_path: Path) -> None:
+@EVERYWHERE
+def test_an_execution_keeps_a_thousand_signals(where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         execution_id = await stage.start(text_of(waits("hear", signal="go")))
         await stage.waits(execution_id)
@@ -191,7 +197,7 @@ def test_an_execution_keeps_a_thousand_signals(tmp_path: Path) -> None:
         with pytest.raises(ExecutionNotFound, match="no execution 'nobody'"):
             await stage.signal("nobody", "go")
 
-    staged(test, "embedded", tmp_path)
+    staged(test, where, tmp_path)
 
 
 @pytest.mark.rule("WAIT-1")
@@ -231,6 +237,7 @@ def test_a_guard_that_fails_ends_its_wait(where: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("WAIT-1")
+@EVERYWHERE
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
@@ -245,7 +252,7 @@ def test_a_guard_that_fails_ends_its_wait(where: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_awaited_is_an_error_of_input(
-    inputs: dict[str, Any], said: str, tmp_path: Path
+    inputs: dict[str, Any], said: str, where: str, tmp_path: Path
 ) -> None:
     async def test(stage: Stage) -> None:
         text = playbook(
@@ -256,7 +263,7 @@ def test_what_cannot_be_awaited_is_an_error_of_input(
         assert execution.error["kind"] == "input"
         assert re.search(said, execution.error["message"])
 
-    staged(test, "embedded", tmp_path)
+    staged(test, where, tmp_path)
 
 
 # ── people ───────────────────────────────────────────────────────────────────────────────────
@@ -273,7 +280,7 @@ ASK = {
 
 
 @pytest.mark.rule("WAIT-5")
-@EVERYWHERE
+@ASKED_ANYWHERE
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval_is_answered_by_a_person(approved: bool, where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
@@ -316,9 +323,10 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.rule("WAIT-5")
+@ASKED_ANYWHERE
 @pytest.mark.parametrize(("given", "said"), REFUSALS.values(), ids=REFUSALS)
 def test_an_answer_that_does_not_fit_is_refused(
-    given: dict[str, Any], said: str, tmp_path: Path
+    given: dict[str, Any], said: str, where: str, tmp_path: Path
 ) -> None:
     async def test(stage: Stage) -> None:
         text = playbook(step("start", waits("ask", approval=ASK)), workload={"amount": 12})
@@ -337,11 +345,11 @@ def test_an_answer_that_does_not_fit_is_refused(
         )
         await stage.ended(execution_id)
 
-    staged(test, "embedded", tmp_path)
+    staged(test, where, tmp_path)
 
 
 @pytest.mark.rule("WAIT-5")
-@EVERYWHERE
+@ASKED_ANYWHERE
 def test_a_second_answer_is_refused_and_names_the_first(where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         text = text_of(waits("ask", approval="Go?"), waits("hear", signal="end"))
@@ -362,7 +370,32 @@ def test_a_second_answer_is_refused_and_names_the_first(where: str, tmp_path: Pa
 
 
 @pytest.mark.rule("WAIT-5")
-def test_of_several_approvals_one_must_be_named(tmp_path: Path) -> None:
+@ASKED_ANYWHERE
+def test_a_second_answer_names_the_first_while_the_execution_ends(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(stage: Stage) -> None:
+        execution_id = await stage.start(text_of(waits("ask", approval="Go?")))
+        await stage.waits(execution_id)
+        before, now = await stage.plane.row(execution_id), stage.plane.row
+        await stage.plane.answer(execution_id, None, approved=True, sender="alice")
+        await stage.ended(execution_id)
+        looks = [before]
+
+        async def row(execution_id: str) -> ExecutionRow:
+            """The first look is older than the end."""
+            return looks.pop() if looks else await now(execution_id)
+
+        monkeypatch.setattr(stage.plane, "row", row)
+        with pytest.raises(ServerRefused, match="that of 'start' was approved by alice at 2"):
+            await stage.plane.answer(execution_id, "start", approved=False, sender="bob")
+
+    staged(test, where, tmp_path)
+
+
+@pytest.mark.rule("WAIT-5")
+@ASKED_ANYWHERE
+def test_of_several_approvals_one_must_be_named(where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
         text = playbook(
             step(
@@ -384,7 +417,7 @@ def test_of_several_approvals_one_must_be_named(tmp_path: Path) -> None:
         assert [one["reason"] for one in done.results] == ["start:0", "start:1"]
         assert execution.status == "completed"
 
-    staged(test, "embedded", tmp_path)
+    staged(test, where, tmp_path)
 
 
 # ── the first of several ─────────────────────────────────────────────────────────────────────
@@ -419,7 +452,7 @@ def test_of_any_the_first_that_comes_wins(winner: str, where: str, tmp_path: Pat
 
 
 @pytest.mark.rule("WAIT-5", "WAIT-7")
-@EVERYWHERE
+@ASKED_ANYWHERE
 def test_two_approvals_of_any_have_names_of_their_own(where: str, tmp_path: Path) -> None:
     arms: dict[str, Any] = {
         "boss": {"approval": "Boss: pay?"},

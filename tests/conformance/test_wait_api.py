@@ -111,20 +111,33 @@ def test_an_order_reaches_whoever_owns_the_execution(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
+TWO: dict[str, list[dict[str, Any]]] = {
+    "two people": [{"approved": True, "sender": "ann"}, {"approved": False, "sender": "bob"}],
+    "one, with other fields": [
+        {"approved": True, "sender": "ann", "fields": {"n": n}} for n in (1, 2)
+    ],
+}
+
+
 @pytest.mark.rule("WAIT-5")
-def test_of_two_that_answer_at_once_one_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answers", TWO.values(), ids=TWO)
+def test_of_two_that_answer_at_once_one_is_refused(
+    answers: list[dict[str, Any]], tmp_path: Path
+) -> None:
     """Neither server that they ask decides; each left its answer for the one that does."""
 
     async def test(cluster: Cluster) -> None:
         owner, *others = [await cluster.server() for _ in range(3)]
         cluster.worker(CannedTools())
-        await owner.register(playbook(step("start", waits("ask", approval="Pay?"))))
+        form = {"n": {"type": "integer", "required": False}}
+        ask = waits("ask", approval={"title": "Pay?", "form": form})
+        await owner.register(playbook(step("start", ask)))
         row = await owner.execute(path="tests/scenario", payload={})
         await until(lambda: bool(waiting_in(owner, row.execution_id)))
         said = await asyncio.gather(
             *(
-                one.answer(row.execution_id, None, approved=approved, sender=name)
-                for one, approved, name in zip(others, (True, False), ("ann", "bob"), strict=True)
+                one.answer(row.execution_id, None, **given)
+                for one, given in zip(others, answers, strict=True)
             ),
             return_exceptions=True,
         )

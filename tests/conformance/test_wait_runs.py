@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cluster import turns
+from tests.support.cluster import turns, until
 from tests.support.steps import arc, call, loop, nested, otherwise, playbook, sets, step, when
-from tests.support.waiting import STAGES, Stage, staged, until, waits
+from tests.support.waiting import STAGES, Stage, staged, waits
 
 from noetl.control.execution import Run
 from noetl.messages import events as e
@@ -246,8 +246,11 @@ async def past(due: int) -> None:
 
 
 @pytest.mark.rule("WAIT-6", "TASK-10")
+@EVERYWHERE
 @pytest.mark.parametrize("clock", ["step", "execution"])
-def test_timeouts_stand_still_while_an_execution_is_paused(clock: str, tmp_path: Path) -> None:
+def test_timeouts_stand_still_while_an_execution_is_paused(
+    clock: str, where: str, tmp_path: Path
+) -> None:
     limits = {"spec": {"policy": {"limits": {"timeout": 0.2}}}}
     roots = {"executor": limits} if clock == "execution" else {}
     spec: dict[str, Any] = {"timeout": 0.2} if clock == "step" else {}
@@ -267,7 +270,7 @@ def test_timeouts_stand_still_while_an_execution_is_paused(clock: str, tmp_path:
         assert execution.error["kind"] == "timeout"
         assert execution.paused >= 300
 
-    staged(test, "embedded", tmp_path)
+    staged(test, where, tmp_path)
 
 
 class Sleep:
@@ -363,9 +366,10 @@ def test_each_wait_is_named_with_the_command_that_answers(where: str, tmp_path: 
 
 
 @pytest.mark.rule("WAIT-3")
+@EVERYWHERE
 @pytest.mark.parametrize("hours", [[2], [-2, 2], [2, -2], [-2, -1, 3]], ids=str)
 def test_a_clock_that_is_set_changes_when_a_wait_ends_never_how_often(
-    hours: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hours: list[int], where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, ahead = time.time, [0]
     monkeypatch.setattr(time, "time", lambda: real() + 3600 * ahead[0])
@@ -383,4 +387,4 @@ def test_a_clock_that_is_set_changes_when_a_wait_ends_never_how_often(
         assert (await stage.ended(execution_id)).status == "completed"
         assert len(await stage.of(execution_id, e.WaitDone)) == 1
 
-    staged(test, "embedded", tmp_path)
+    staged(test, where, tmp_path)

@@ -139,6 +139,16 @@ async def test_children_are_all_of_a_parent(homes: Homes) -> None:
     assert list(await home.executions.children("grandchild")) == []
 
 
+async def test_those_that_have_not_ended_are_told_at_once(homes: Homes) -> None:
+    home = await homes.open()
+    for n in range(6):
+        ended = {"status": "completed", "finished_at": 9} if n % 2 else {}
+        await begin(home, f"e{n}", **ended)
+    asked = ["e0", "e1", "e2", "e2", "gone", "'"]
+    assert sorted(await home.executions.unfinished(asked)) == ["e0", "e2"]
+    assert list(await home.executions.unfinished([])) == []
+
+
 async def test_executions_are_counted_by_status(homes: Homes) -> None:
     home = await homes.open()
     for n in range(5):
@@ -207,7 +217,7 @@ async def test_printed_lines_are_kept_though_nothing_is_decided(homes: Homes) ->
     home, other = await homes.open(), await homes.open()
     await begin(home, "a")
     home.printed.keep(line("a"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(600):
         while await other.printed.read("a") != [line("a")]:
             await asyncio.sleep(0)
 

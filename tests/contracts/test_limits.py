@@ -1,6 +1,8 @@
 """What limits over all executions promise (LIMIT-1 to LIMIT-4)."""
 
 import asyncio
+import random
+import string
 from typing import Any
 
 import pytest
@@ -27,7 +29,9 @@ async def finish(home: Storage, name: str, *holders: str) -> None:
 @pytest.mark.rule("LIMIT-2")
 async def test_what_is_over_the_limit_has_a_place(homes: Homes) -> None:
     home, other = await homes.open(), await homes.open()
-    assert await home.limits.take([claim("a"), claim("b"), claim("c")]) == [0, 0, 1]
+    assert await home.limits.take([claim("a"), claim("b")]) == [0, 0]
+    assert await home.limits.grant() is None, "nothing waits"
+    assert await home.limits.take([claim("c")]) == [1]
     assert await other.limits.take([claim("d")]) == [2]
     assert await other.limits.take([claim("c"), claim("a")]) == [1, 0], "asking twice is once"
     assert await home.limits.grant() == []
@@ -80,7 +84,7 @@ async def test_each_key_counts_for_itself_and_the_total_over_all(homes: Homes) -
     assert sorted(held) == ["x0", "y0", "z0"], "the keys take turns"
     await home.limits.release("y0")
     await home.limits.release("z0")
-    assert sorted(await home.limits.grant()) == [("x1", ""), ("y1", "")]
+    assert sorted(await home.limits.grant() or ()) == [("x1", ""), ("y1", "")]
     await home.limits.release("y1")
     assert await home.limits.grant() == [("z1", "")], "x has its two"
 
@@ -115,7 +119,7 @@ async def test_priority_then_keys_in_turn_then_age(homes: Homes) -> None:
     now = "first"
     for _ in waiting:
         await home.limits.release(now)
-        ((now, _holder),) = await home.limits.grant()
+        ((now, _holder),) = await home.limits.grant() or [("", "")]
         order.append(now)
     assert order == ["urgent", "x0", "y0", "x1", "y1", "x2", "y2"]
 
@@ -131,7 +135,7 @@ async def test_a_key_that_comes_late_does_not_wait_behind_a_long_queue(homes: Ho
     now = "first"
     for _ in range(3):
         await home.limits.release(now)
-        ((now, _holder),) = await home.limits.grant()
+        ((now, _holder),) = await home.limits.grant() or [("", "")]
         order.append(now)
     assert "late" in order[:2]
 
@@ -164,7 +168,7 @@ async def test_many_at_once_never_get_one_too_many(homes: Homes) -> None:
         )
         ended |= running
         grants = await asyncio.gather(*(view.limits.grant() for view in views))
-        running = {name for some in grants for name, _ in some}
+        running = {name for some in grants for name, _ in some or ()}
         assert len(running) <= 4
     assert ended == set(names), "none is forgotten"
 
@@ -279,3 +283,84 @@ async def test_a_place_is_counted_up_to_a_thousand_where_somebody_waits_for_it(
     assert [one.place for one in await home.limits.places("c1009")] == [1009]
     assert await home.limits.take([claim("urgent", at_once=1, priority=5)]) == [1]
     assert await home.limits.take([claim("other", at_once=1, key="b"), crowd[9]]) == [0, 10]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_nothing_begins_under_a_place_that_was_given_to_another(homes: Homes) -> None:
+    """A process that is taken for dead between its claim and its commit, and goes on."""
+    home, other = await homes.open(), await homes.open()
+    one: dict[str, Any] = {"at_once": 1}
+    mine = row("late", owner=home.owners.me)
+    assert await home.limits.take([claim("late", **one)]) == [0]
+    assert await other.limits.take([claim("next", **one)]) == [1]
+    await other.limits.release("late")
+    assert await other.limits.grant() == [("next", "")]
+    late = home.log.append(decision("late", 0, row=mine, holds=True))
+    beside = home.log.append(decision("free", 0, row=row("free", owner=home.owners.me)))
+    follower = home.log.append(decision("late", 1))
+    assert [await answer_of(one) for one in (late, beside)] == ["PlaceLost", "ok"]
+    assert await answer_of(follower) == "VersionConflict"
+    assert await home.executions.find("late") is None
+    home.log.forget("late")
+    assert await home.limits.take([claim("late", **one)]) == [1], "asked again it waits"
+    waiting = home.log.append(decision("late", 0, row=mine, holds=True))
+    assert await answer_of(waiting) == "PlaceLost", "to wait is not to hold"
+    home.log.forget("late")
+    await home.limits.release("next")
+    assert await home.limits.grant() == [("late", "")]
+    assert await answer_of(home.log.append(decision("late", 0, row=mine, holds=True))) == "ok"
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_a_start_that_ends_with_its_first_row_gives_its_place_back(homes: Homes) -> None:
+    home = await homes.open()
+    assert await home.limits.take([claim("a", at_once=1), claim("b", at_once=1)]) == [0, 1]
+    ended = row("a", status="completed", finished_at=9)
+    await home.log.append(decision("a", 0, row=ended, holds=True, releases=("",)))
+    assert await home.limits.places("a") == []
+    assert await home.limits.grant() == [("b", "")]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_a_start_that_failed_and_never_came_again_holds_nothing(
+    homes: Homes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process lives, and so would its claim."""
+    home = await homes.open()
+    begun, failed, after = (claim(name, at_once=2) for name in ("begun", "failed", "after"))
+    assert await home.limits.take([begun, failed, after]) == [0, 0, 1]
+    await begin(home, "begun")
+    assert await home.limits.abandoned() == 0
+    for module in ("memory", "sqlite", "postgres"):
+        monkeypatch.setattr(f"noetl.adapters.{module}.limits.UNBEGUN", -1000)
+    assert await home.limits.abandoned() == 2, "the one that waits, too: it would ask again"
+    assert [one.place for one in await home.limits.places("begun")] == [0]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_a_key_that_no_database_can_keep_harms_no_other(homes: Homes) -> None:
+    """Keys come from payloads and results: of one with NUL the claims asked beside it failed."""
+    home = await homes.open()
+    odd = claim("a", key="x\0y", at_once=1)
+    assert await home.limits.take([claim("b", key="z"), odd, claim("c", key="z")]) == [0, 0, 0]
+    assert await home.limits.take([claim("d", key="x\0y", at_once=1)]) == [1]
+    assert await home.limits.holders("jobs", "x\0y") == ["a", "d"]
+    assert await home.limits.holding("jobs", "x\0y", 9) == ["a"]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_nor_do_the_longest_of_names(homes: Homes) -> None:
+    """The path of a playbook, and the name of a step, may have thousands of characters."""
+    home = await homes.open()
+    drawn = random.Random(1)
+    group = "".join(drawn.choices(string.ascii_letters, k=5000))
+    key = "".join(chr(drawn.randint(0x10000, 0x1FFFF)) for _ in range(500))
+    long = claim("a", group=group, key=key, at_once=1)
+    assert await home.limits.take([claim("b"), long, claim("c")]) == [0, 0, 0]
+    assert await home.limits.take([claim("d", group=group, key=key, at_once=1)]) == [1]
+    assert await home.limits.take([claim("e", group=f"{group}x", key=key, at_once=1)]) == [0]
+    assert await home.limits.holders(group, key) == ["a", "d"]
+    assert await home.limits.holding(group, None, 9) == ["a"]
+    await begin(home, "a")
+    await finish(home, "a")
+    assert await home.limits.grant() == [("d", "")]

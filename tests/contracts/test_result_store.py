@@ -1,9 +1,11 @@
 """What every store of results promises."""
 
 import hashlib
+from collections.abc import AsyncIterator
 
 import pytest
 
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.errors import BodyLost
 from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
@@ -111,6 +113,29 @@ async def test_a_body_that_is_not_the_one_is_lost(
     assert f"{wrong.store}:{wrong.key}" in str(lost.value)
     with pytest.raises(BodyLost, match=why):
         [piece async for piece in store.pieces(wrong)]
+
+
+@pytest.mark.rule("RES-2")
+async def test_no_more_is_read_than_a_reference_says() -> None:
+    """A worker that says `10 bytes` of gibibytes, or a store that never ends, takes no memory."""
+
+    class Endless(MemoryObjectStore):
+        read = 0
+
+        async def get(self, key: str, start: int = 0) -> AsyncIterator[bytes]:
+            del key, start
+            while True:
+                self.read += 1
+                yield b"x" * 1000
+
+    objects = Endless()
+    store = ResultStore(objects)
+    said = Reference("memory", f"e1/{'0' * 64}", 10_000, "0" * 64)
+    with pytest.raises(BodyLost, match="has 11000 bytes now, or more"):
+        await store.fetch(said)
+    with pytest.raises(BodyLost, match="has 11000 bytes now, or more"):
+        [piece async for piece in store.pieces(said)]
+    assert objects.read == 22
 
 
 @pytest.mark.parametrize(

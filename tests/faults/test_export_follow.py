@@ -57,7 +57,7 @@ class Exporting:
             yield Running(process)
         finally:
             process.send_signal(signal.SIGKILL)
-            process.wait(60)
+            process.wait(600)
             assert process.stdout is not None
             process.stdout.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from tests.support.cluster import until
 from tests.support.restarted import restarted
 from tests.support.scenario import Scenario, error, ok, scenario
 from tests.support.steps import (
@@ -22,7 +23,7 @@ from tests.support.steps import (
     step,
     when,
 )
-from tests.support.waiting import until, waits
+from tests.support.waiting import waits
 
 from noetl.control.waits_held import pending
 from noetl.messages.requests import SendSignal, StartExecution

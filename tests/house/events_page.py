@@ -10,7 +10,7 @@ from msgspec import inspect
 from tests.house.typewords import input_words, shown
 
 from noetl.messages import event, events, loop_events, wait_events
-from noetl.messages.envelope import TAKEN, TOLD_BY_EITHER, USUAL
+from noetl.messages.envelope import SHOWN_AS, TAKEN, TOLD_BY_EITHER, USUAL
 from noetl.messages.filtering import NARROWER
 from noetl.messages.names import ALIASES, CLASSES, EVENTS, Row
 
@@ -81,7 +81,7 @@ def field_rows(name: str, kind: type[Any]) -> list[tuple[str, ...]]:
     moved = TAKEN | {"source"} if name in TOLD_BY_EITHER else TAKEN
     return [
         (
-            f"`{field.encode_name}`",
+            f"`{SHOWN_AS.get(field.encode_name, field.encode_name)}`",
             input_words(field.type),
             "" if field.name in USUAL.get(name, {}) else shown(field),
             linked(meanings[field.name]),

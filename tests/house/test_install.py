@@ -58,3 +58,4 @@ def test_make_run_installs_what_running_needs_and_make_test_the_rest() -> None:
     assert "-r requirements.lock" not in made, "that is everything"
     assert rules["setup"].split() == [".venv/ready"]
     assert "setup" in rules["unit"].split()
+    assert "setup" in rules["test"].split()

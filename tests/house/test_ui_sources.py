@@ -90,3 +90,23 @@ def test_every_ink_can_be_read_on_every_ground(scheme: int) -> None:
         if (contrast := _contrast(colours[ink], colours[ground])) < READABLE
     }
     assert pale == {}
+
+
+ASKED = re.compile(r"\bfetch\(|XMLHttpRequest|EventSource|WebSocket|sendBeacon|[\"'`]/api/")
+"""Ways in which a page could ask for something; `call` takes the names of routes alone."""
+ASKING = {
+    "ui/src/lib/api.ts": 1,
+    "ui/src/lib/live.svelte.ts": 1,  # the stream, which is a route as well
+}
+
+
+def test_whatever_a_page_asks_for_is_a_route() -> None:
+    """So the walk over routes and roles (tests/unit/api/test_gate.py) covers every action."""
+    sources = [path for path in SOURCES if path != WRITTEN]
+    found = {
+        name_of(path): len(ASKED.findall(path.read_text("utf-8")))
+        for path in sources
+        if ASKED.search(path.read_text("utf-8"))
+    }
+    assert found == ASKING
+    assert '"/api/executions/{execution_id}/stream"' in WRITTEN.read_text("utf-8")

@@ -1,8 +1,10 @@
 """Which files the house rules look at, and what stands in them."""
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,8 +66,12 @@ def pages() -> list[Path]:
     return [path for path in texts() if path.suffix == ".md"]
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
-    return parsed(path.read_text("utf-8"), str(path))
+    """Made once in each process of a run: most rules look at all files, and change none."""
+    tree = parsed(path.read_text("utf-8"), str(path))
+    gc.freeze()  # millions of nodes that nobody throws away need not be looked through again
+    return tree
 
 
 def parsed(text: str, name: str = "<text>") -> ast.Module:

@@ -23,7 +23,7 @@ from noetl.ports.event_log import LogRow
 from noetl.server.active import ActiveExecution
 from noetl.tools.tool import ToolCall
 
-PATIENCE = 20
+PATIENCE = 600
 
 
 class Compared(msgspec.Struct):

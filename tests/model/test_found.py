@@ -3,9 +3,10 @@
 from typing import Any, cast
 
 import pytest
+from tests.support.cluster import until
 from tests.support.scenario import Gate, error, ok, scenario
 from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
-from tests.support.waiting import until, waits
+from tests.support.waiting import waits
 
 from noetl.control.limits import waiting
 from noetl.control.waits_held import pending
@@ -52,6 +53,25 @@ def test_a_loop_that_wrote_nothing_changes_nothing() -> None:
     found = scenario(
         step("start", sets("begin", n=1), arcs=[arc("slow"), arc("quick")], mode="inclusive"),
         step("slow", call("hold"), loop=counting),
+        step("quick", sets("write", n=2)),
+    ).answers("hold", gate)
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        del local
+        (key,) = await gate.held(1)
+        await until(lambda: active.execution.ctx == {"n": 2})
+        await gate.let_go(key)
+
+    assert found.act(story).ctx == {"n": 2}
+
+
+@pytest.mark.rule("LOOP-5", "LOOP-7")
+def test_a_nested_loop_that_wrote_nothing_changes_nothing() -> None:
+    """The same of an `iterator` task: what it put back was a write like any other."""
+    gate = Gate(ok(1))
+    found = scenario(
+        step("start", sets("begin", n=1), arcs=[arc("slow"), arc("quick")], mode="inclusive"),
+        step("slow", nested("many", loop([1], reduce={"n": "last"}), call("hold"))),
         step("quick", sets("write", n=2)),
     ).answers("hold", gate)
 

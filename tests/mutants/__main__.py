@@ -1,79 +1,72 @@
 """
-`python -m tests.mutants [--only WORDS]`: each fault of the table alone, in a copy of the source.
-Its tests must fail; what survives is printed.
+`python -m tests.mutants [--only WORDS]`: each fault of the table alone, in a copy of the source,
+then those of the table of guarantees, each before the test that carries its number.
+A test must fail; what survives is printed. `--faults [T1 ...]` plants only those of the guarantees,
+`--plain` only the others.
 """
 
 import argparse
 import os
-import shutil
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from tests.mutants import planting
 from tests.mutants.mutant import Mutant
+from tests.mutants.of_faults import OF_FAULTS
 from tests.mutants.table import FOR_THE_SIMULATION, MUTANTS
 
-ROOT = Path(__file__).parents[2]
-PATIENCE = 900
-"""Seconds of CPU after which a test that hangs counts as failed; a fault may make one hang."""
-
-
-def planted(mutant: Mutant, folder: Path) -> None:
-    shutil.copytree(ROOT / "src", folder / "src")
-    path = folder / "src" / "noetl" / mutant.file
-    text = path.read_text()
-    assert text.count(mutant.before) == 1, f"{mutant.file}: {mutant.before!r} is not there once"
-    path.write_text(text.replace(mutant.before, mutant.after))
-
-
-def caught(mutant: Mutant, seconds: int) -> bool:
-    """Whether its tests fail. A child process runs them, so that nothing of one fault is left."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        folder = Path(name)
-        planted(mutant, folder)
-        child = os.fork()
-        if child == 0:
-            os._exit(run_tests(mutant, folder, seconds))
-        _, status = os.waitpid(child, 0)
-        return os.waitstatus_to_exitcode(status) != 0
-
-
-def run_tests(mutant: Mutant, folder: Path, seconds: int) -> int:
-    import resource
-    import signal
-
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    signal.alarm(PATIENCE)
-    sys.path.insert(0, str(folder / "src"))
-    os.environ["PYTHONPATH"] = str(folder / "src")
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    import pytest
-
-    return int(pytest.main(["-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *mutant.tests]))
+Named = tuple[str, Mutant]
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(prog="python -m tests.mutants")
+    asked = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     asked.add_argument("--only", default="", help="those whose file or reason has these words")
     asked.add_argument("--seconds", type=int, default=180, help="CPU time that one may take")
+    asked.add_argument("--first", type=int, default=1, help="begin with the fault of this place")
+    asked.add_argument("--plain", action="store_true", help="none of the table of guarantees")
+    asked.add_argument(
+        "--faults", nargs="*", metavar="T1", help="those of the table of guarantees, or some"
+    )
     given = asked.parse_args()
-    chosen = [one for one in MUTANTS if given.only in f"{one.file} {one.why}"]
-    survivors = []
-    for number, mutant in enumerate(chosen, 1):
-        began = time.monotonic()
-        found = caught(mutant, given.seconds)
-        word = "caught" if found else "SURVIVES"
-        took = time.monotonic() - began
-        print(
-            f"{number}/{len(chosen)} {word} ({took:.0f} s) {mutant.file}: {mutant.why}", flush=True
-        )
-        if not found and mutant.before not in FOR_THE_SIMULATION:
-            survivors.append(mutant)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))  # ends what it started
+    planting.adopt_orphans()
+    planting.keep_bytecode()
+    named: list[Named] = [] if given.faults is not None else [("", one) for one in MUTANTS]
+    if not given.plain:
+        named += [one for one in OF_FAULTS if not given.faults or one.number in given.faults]
+    chosen = [one for one in named if given.only in f"{one[1].file} {one[1].why}"]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        survivors = try_all(chosen, Path(folder), given.seconds, given.first)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
+    for mutant in FOR_THE_SIMULATION:
+        print(f"only the simulation notices: {mutant.why}")
     return bool(survivors)
+
+
+def try_all(chosen: list[Named], folder: Path, seconds: int, first: int) -> list[Mutant]:
+    nursery, noticed = planting.Nursery(folder), planting.noticed_before()
+    survivors = []
+    for place, (number, mutant) in enumerate(chosen, 1):
+        if place < first:
+            continue
+        began, before = time.monotonic(), os.times()
+        found = nursery.tried(mutant, "" if number else noticed.get(mutant.why, ""), seconds)
+        word = "caught" if found.caught else "SURVIVES"
+        spent = sum(os.times()[2:4]) - sum(before[2:4])
+        took = f"{time.monotonic() - began:.0f} s, {spent:.1f} s of CPU"
+        what = f"{number} {mutant.file}: {mutant.why}".strip()
+        print(f"{place}/{len(chosen)} {word} ({took}) {what}", flush=True)
+        if number or not found.caught:
+            print(f"    {mutant.tests[0]}\n    {found.says}", flush=True)
+        if not found.caught:
+            survivors.append(mutant)
+        elif not number and noticed.get(mutant.why) != found.noticed:
+            noticed[mutant.why] = found.noticed
+            planting.write_noticed(noticed)
+    return survivors
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ CLAIMS = ("tests/contracts/test_limits.py",)
 DUE = ("tests/property/test_due.py", "tests/conformance/test_start.py")
 REPLAY = ("tests/unit/server/test_verify.py", "tests/conformance/test_evt.py")
 SECRETS = ("tests/conformance/test_key.py", "tests/unit/worker/test_secrecy.py")
+SIMULATION = ("tests/simulation/test_simulation.py::test_what_failed_once_holds",)
+"""Of a fault that has no other test: it takes crashes at the right moments to see it."""
 
 
 class Mutant(NamedTuple):

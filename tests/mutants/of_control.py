@@ -36,7 +36,7 @@ OF_CONTROL = (
         "control/joins.py",
         "rounds[step] = rounds.get(step, 0) + 1",
         "rounds[step] = rounds.get(step, 0)",
-        (*JOINS, *CHANCE),
+        JOINS,
         "a cycle cannot pass a join again",
     ),
     Mutant(
@@ -310,8 +310,8 @@ OF_CONTROL = (
     ),
     Mutant(
         "control/waits.py",
-        "    if execution.stop and not awaited:",
-        "    if execution.stop:",
+        "    if awaited:",
+        "    if awaited and not execution.stop:",
         FOUND,
         "a final step never gets its signal",
     ),

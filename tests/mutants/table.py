@@ -6,9 +6,10 @@ A fault is a change of text: `before` stands exactly once in its file, and a hou
 """
 
 from tests.mutants.elsewhere import ELSEWHERE
+from tests.mutants.mutant import SIMULATION
 from tests.mutants.of_control import OF_CONTROL
 
 MUTANTS = (*OF_CONTROL, *ELSEWHERE)
 
-FOR_THE_SIMULATION: dict[str, str] = {}
-"""`before` of those that no quick test notices, and why only crashes at any moment would."""
+FOR_THE_SIMULATION = tuple(mutant for mutant in MUTANTS if mutant.tests == SIMULATION)
+"""Those that the simulation alone notices."""

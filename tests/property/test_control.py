@@ -4,9 +4,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.plans import executors, planned, steps_of
+from tests.support.searching import examples
 from tests.support.simulation import World
 from tests.support.steps import (
     Tree,
@@ -35,14 +36,14 @@ def plan_of(steps: list[Tree], executor: Tree) -> Plan:
 
 
 @pytest.mark.rule("EVT-5", "EVT-3", "NEXT-5", "NEXT-6", "TASK-9", "LOOP-4")
-@settings(max_examples=700)
+@examples(700)
 @given(steps=steps_of(), executor=executors(), seed=st.integers(0, 2**32))
 def test_every_plan_comes_to_one_end(steps: list[Tree], executor: Tree, seed: int) -> None:
     World(plan_of(steps, executor), Random(seed), faults=False).run()
 
 
 @pytest.mark.rule("EVT-5", "EVT-3", "NEXT-8", "TASK-9", "WRK-1")
-@settings(max_examples=700)
+@examples(700)
 @given(steps=steps_of(), executor=executors(), seed=st.integers(0, 2**32))
 def test_no_fault_changes_what_is_true(steps: list[Tree], executor: Tree, seed: int) -> None:
     World(plan_of(steps, executor), Random(seed), faults=True).run()
@@ -56,7 +57,7 @@ MEETING = [
 
 @pytest.mark.fault("T17")
 @pytest.mark.rule("NEXT-7")
-@settings(max_examples=300)
+@examples(300)
 @given(
     mode=st.sampled_from(["all", "any", 1, 2, 3]),
     back=st.lists(st.sampled_from(["a", "b", "c"]), max_size=3),
@@ -90,7 +91,7 @@ WRITES = [
 
 
 @pytest.mark.rule("LOOP-5", "LOOP-6", "LOOP-4")
-@settings(max_examples=250)
+@examples(250)
 @given(
     elements=st.lists(st.integers(0, 4), max_size=6),
     where=st.sampled_from(["local", "distributed"]),

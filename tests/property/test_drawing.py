@@ -2,8 +2,9 @@
 
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.searching import examples
 from tests.unit.cli.graph.nets import FAILED, admission, arc, join, loop, playbook, step, task
 
 from noetl.cli.graph.layout import Layout, lay_out
@@ -12,7 +13,7 @@ from noetl.cli.graph.svg import svg
 from noetl.playbook.model import Playbook, Step
 from noetl.server.views.drawing import draw
 
-bounded = settings(max_examples=80, deadline=None, database=None)
+bounded = examples(80)
 
 guards = st.sampled_from([None, True, False, FAILED, "{{ ctx.a }}", "{{ '" + "x " * 60 + "' }}"])
 texts = st.text(max_size=12)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
+from unittest.mock import Mock
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from noetl.control.due import AT_ONCE, COUNTED, LATE, due, due_at
+from noetl.playbook import occurrences
 from noetl.playbook.occurrences import Schedule, at_time, stamp, times, times_back
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
@@ -179,3 +181,21 @@ def test_a_long_absence_is_made_up_for_in_turns() -> None:
         planned = found.planned or 0
     assert started == [n * 60_000 for n in range(10_000 - 1001, 10_001)]
     assert skipped == [COUNTED, *(0 for _ in skipped[1:])]
+
+
+@pytest.mark.rule("START-3")
+@pytest.mark.parametrize("cron", ["* 2 * 3 7L", "*/59 2 * 3 7L", "* * 2 * 3 7L"])
+def test_times_that_no_clock_shows_are_not_gone_through(
+    cron: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the night of the change there is no hour from two: they were looked for to the year 9999,
+    while the server stood still."""
+    schedule = Schedule(cron=cron, timezone="Europe/Berlin")
+    looked = Mock(side_effect=occurrences._exists)
+    monkeypatch.setattr(occurrences, "_exists", looked)
+    begin = stamp(datetime(2026, 1, 1, tzinfo=UTC))
+    assert next(times(schedule, after=begin), None) is None
+    assert occurrences.check(schedule) == occurrences.NEVER.format(cron)
+    last = next(times_back(schedule, before=begin))
+    assert at_time(last).year == 1980, "the last year without a change in March"
+    assert looked.call_count < 2000

@@ -2,13 +2,14 @@
 
 from unicodedata import category
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.searching import examples
 
 from noetl.cli.findings import excerpt
 from noetl.cli.terminal import HIDDEN, cell, plain, width_of
 
-bounded = settings(max_examples=300, deadline=None, database=None)
+bounded = examples(300)
 
 odd = st.sampled_from("\t\x1b\x07\r\u202e\u200b\u0301日😀'\"{}[]:#, ")
 lines = st.text(odd | st.characters(codec="utf-8"), max_size=300)

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered
 from tests.support.scenario import Ran, Scenario, ok, scenario
+from tests.support.searching import examples
 from tests.support.steps import Tree, arc, call, loop, nested, otherwise, playbook, step
 
 from noetl.errors import NoetlError
@@ -73,7 +74,7 @@ def check(ran: Ran, limit: int) -> None:
 
 
 @pytest.mark.rule("EVT-4", "RES-1", "RES-2", "EVT-5")
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data(), limit=st.sampled_from(LIMITS))
 def test_no_event_is_larger_than_the_limit(data: st.DataObject, limit: int) -> None:
     """A scenario verifies its log: what is decided again is what was decided."""

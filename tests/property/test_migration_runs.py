@@ -1,24 +1,22 @@
 """A playbook of an older dialect comes to what its canonical twin comes to (DIA)."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from tests.property.run_model import OLDER, Book, Language, books, written
 from tests.property.test_migration import dumped
 from tests.support.one_run import OneRun, run_text, told
+from tests.support.searching import examples
 
 from noetl.node.local import LocalNode
 from noetl.playbook.dialects.migrate import migrate
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
-EACH = 1000 if "NOETL_PROPERTIES" in os.environ else 200
-"""Playbooks in each dialect; `make chance` runs more of them."""
 STYLE: dict[str, Any] = {"Dumper": yaml.CSafeDumper, "width": 1000}
 
 
@@ -56,7 +54,7 @@ def test_a_translated_playbook_comes_to_the_same(
 ) -> None:
     engine = Engine(tmp_path_factory.mktemp(language))
 
-    @settings(max_examples=EACH)
+    @examples(400)
     @given(books())
     def compare(book: Book) -> None:
         older = dumped(written(book, language), STYLE)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.searching import examples
 
 from noetl.playbook.blocks import BLOCKS
 from noetl.playbook.codes import CODES
@@ -17,7 +18,7 @@ ACCEPTED = sorted((Path(__file__).parents[1] / "conformance/playbooks/accepted")
 TEXTS = [path.read_text() for path in ACCEPTED]
 WORDS = sorted({word for block in BLOCKS.values() for word in block.fields})
 
-bounded = settings(max_examples=120, deadline=None, database=None)
+bounded = examples(120)
 
 scalars = (
     st.none()

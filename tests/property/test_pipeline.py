@@ -6,16 +6,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plans import planned
+from tests.support.searching import examples
 from tests.support.simulation import outcome_by
 from tests.support.steps import Tree, call, noop, otherwise, step, when
 
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
 from noetl.pipeline.advance import advance
-from noetl.pipeline.asks import CallTool, Pause
+from noetl.pipeline.asks import Breathe, CallTool, Pause
 from noetl.pipeline.backoff import LONGEST, pause
 from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
@@ -101,7 +102,7 @@ class Drive:
             except StopIteration as stop:
                 end: End = stop.value
                 return end
-            assert isinstance(ask, CallTool | Pause)
+            assert isinstance(ask, CallTool | Pause | Breathe)
             answer = outcome_by(self.random) if isinstance(ask, CallTool) else None
 
 
@@ -111,7 +112,7 @@ def plan_of(tasks: list[Tree]) -> Plan:
 
 
 @pytest.mark.rule("TASK-9", "TASK-2", "TASK-4", "EVT-5")
-@settings(max_examples=300)
+@examples(300)
 @given(tasks=pipelines(), seed=st.integers(0, 2**32), data=st.data())
 def test_a_frame_that_follows_the_log_stands_where_the_worker_stood(
     tasks: list[Tree], seed: int, data: st.DataObject
@@ -139,7 +140,7 @@ def test_a_frame_that_follows_the_log_stands_where_the_worker_stood(
 
 
 @pytest.mark.rule("TASK-3", "TASK-4", "TASK-9")
-@settings(max_examples=300)
+@examples(300)
 @given(tasks=pipelines(), seed=st.integers(0, 2**32))
 def test_what_is_true_of_every_pipeline(tasks: list[Tree], seed: int) -> None:
     plan = plan_of(tasks)
@@ -178,7 +179,7 @@ def check_pair(before: e.TaskDone, after: e.TaskDone, plan: Plan) -> None:
 
 
 @pytest.mark.rule("TASK-3")
-@settings(max_examples=300)
+@examples(300)
 @given(
     backoff=st.sampled_from(["none", "linear", "exponential"]),
     delay=st.floats(0, 1e6),

@@ -4,9 +4,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.plans import executors, planned, steps_of
+from tests.support.searching import examples
 from tests.support.simulation import World
 from tests.support.steps import Tree, call, step
 
@@ -88,7 +89,7 @@ def nothing_twice(again: World, kept: KeptState) -> None:
 
 
 @pytest.mark.rule("RST-1", "RST-2", "RST-3")
-@settings(max_examples=500)
+@examples(500)
 @given(steps=steps_of(), executor=executors(), seed=st.integers(0, 2**32), faults=st.booleans())
 def test_every_end_can_be_restarted_and_comes_to_an_end(
     steps: list[Tree], executor: Tree, seed: int, faults: bool
@@ -104,7 +105,7 @@ def test_every_end_can_be_restarted_and_comes_to_an_end(
 
 
 @pytest.mark.rule("RST-1")
-@settings(max_examples=200)
+@examples(200)
 @given(steps=steps_of(), executor=executors(), seed=st.integers(0, 2**32))
 def test_from_its_first_run_an_execution_begins_as_it_began(
     steps: list[Tree], executor: Tree, seed: int

@@ -4,9 +4,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2.exceptions import TemplateSyntaxError
+from tests.support.searching import examples
 from tests.unit.expression.stock import NAMES, our_expression, stock_expression
 
 from noetl.errors import TemplateError, TemplateFailed, TemplateFault
@@ -63,7 +64,7 @@ snippets = st.one_of(
 
 @given(expressions)
 @example("(((n)[0] in n))")
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_an_expression_equals_stock(source: str) -> None:
     expected = stock_expression(source)
     if expected == ("error", "undefined") or "nowhere" in source:
@@ -84,14 +85,14 @@ def not_json(value: Any) -> bool:
 
 
 @given(expressions)
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_the_short_cut_reads_the_same_tree(source: str) -> None:
     text = "{{ " + source + " }}"
     assert quick_tree(text) == SANDBOX.parse(text)
 
 
 @given(st.lists(snippets, max_size=4).map("".join))
-@settings(max_examples=600, deadline=None)
+@examples(600)
 def test_the_short_cut_never_accepts_what_stock_refuses(text: str) -> None:
     try:
         tree = quick_tree(text)
@@ -105,7 +106,7 @@ def test_the_short_cut_never_accepts_what_stock_refuses(text: str) -> None:
 
 
 @given(st.lists(snippets, max_size=5).map("".join))
-@settings(max_examples=800, deadline=None)
+@examples(800)
 def test_random_text_raises_only_our_errors(text: str) -> None:
     fault = check_template(text) if is_template(text) else None
     reads(text)
@@ -124,7 +125,7 @@ def outcome_of(text: str) -> tuple[TemplateError | None, Any]:
 
 
 @given(expressions)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_guard_is_a_boolean_or_our_error(source: str) -> None:
     guard = compile_guard("{{ " + source + " }}")
     for scope in ({"workload": NAMES}, {}, {"workload": None}):

@@ -18,6 +18,8 @@ from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.codec import decode, decode_events
+from noetl.playbook.load import Loaded, load
+from noetl.playbook.neighbours import ALONE
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Decision
 from noetl.ports.link import Answer
@@ -39,6 +41,14 @@ class Violation(AssertionError):
 
 planned = lru_cache(maxsize=256)(plan_from)
 """Each text is read once, whichever node asks."""
+_read = lru_cache(maxsize=256)(load)
+
+
+def read_once(source: str, *given: Any, **named: Any) -> Loaded:
+    """`load`; a text without errors is the same whoever reads it, unless beside others."""
+    found = _read(source)
+    alone = "neighbours" not in named or named["neighbours"] is ALONE
+    return found if alone and found.playbook is not None else load(source, *given, **named)
 
 
 class Story:

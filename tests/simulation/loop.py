@@ -24,7 +24,7 @@ class Node:
         self.paused = False
         self.skew = 0.0
         """Seconds that its clock is ahead of the world's."""
-        self.frozen: list[asyncio.Handle] = []
+        self.frozen: list[Turn] = []
         self.context: Context = copy_context()
         self.context.run(NODE.set, self)
 
@@ -34,6 +34,30 @@ class Node:
 
 NODE: ContextVar[Node | None] = ContextVar("NODE", default=None)
 """Whose turn it is; None: the world itself."""
+
+
+class Turn:
+    """What asyncio calls a handle, and no more of it than is asked for: most of the world's time
+    went into the bookkeeping of its handles."""
+
+    __slots__ = ("call", "context", "given", "over", "until")
+
+    def __init__(self, call: Any, given: tuple[Any, ...], context: Context, until: float) -> None:
+        self.call = call
+        self.given = given
+        self.context = context
+        self.until = until
+        self.over = False
+
+    def cancel(self) -> None:
+        self.over = True
+        self.call = self.given = None  # type: ignore[assignment]
+
+    def cancelled(self) -> bool:
+        return self.over
+
+    def when(self) -> float:
+        return self.until
 
 
 class Stuck(AssertionError):
@@ -62,11 +86,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.now = 0.0
         self.turns = 0
         self.most_turns = 0
-        self._buried: list[asyncio.Handle] = []
+        self._buried: list[Turn] = []
         """What the dead asked for: kept to the end, so that nothing is finalized in between."""
         self._left: list[Any] = []
         """Their tasks, likewise."""
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, int, Turn]] = []
         self._timed = 0
         self.over = False
         self.set_task_factory(_numbered)
@@ -75,46 +99,60 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self.now
 
     def _run_once(self) -> None:
+        """Turns until somebody stops the loop: a turn is what was ready when it began."""
         ready = self._ready  # type: ignore[attr-defined]
-        if not ready:
-            self._pass_time(ready)
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:
-                continue
-            node = handle._context.get(NODE)
-            if node is None:
-                handle._run()
-            elif node.dead:
-                self._buried.append(handle)
-            elif node.paused:
-                node.frozen.append(handle)
-            else:
-                handle._run()
-        self.turns += 1
-        if self.most_turns and self.turns > self.most_turns:
-            raise Stuck(f"{self.turns} turns of the loop, and no end at {self.now:.3f} s")
+        while True:
+            if not ready:
+                self._pass_time(ready)
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if handle.over:
+                    continue
+                node = handle.context.get(NODE)
+                if node is not None:
+                    if node.dead:
+                        self._buried.append(handle)
+                        continue
+                    if node.paused:
+                        node.frozen.append(handle)
+                        continue
+                try:
+                    handle.context.run(handle.call, *handle.given)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as fault:
+                    self.call_exception_handler({"exception": fault})
+            self.turns += 1
+            if self.most_turns and self.turns > self.most_turns:
+                raise Stuck(f"{self.turns} turns of the loop, and no end at {self.now:.3f} s")
+            if self._stopping:  # type: ignore[attr-defined]
+                return
 
     def _pass_time(self, ready: Any) -> None:
         timers = self._timers
-        while timers and timers[0][2]._cancelled:
+        while timers and timers[0][2].over:
             heapq.heappop(timers)
         if not timers:
             raise Stuck(f"nobody will do anything any more at {self.now:.3f} s")
         self.now = max(self.now, timers[0][0])
         while timers and timers[0][0] <= self.now:
             handle = heapq.heappop(timers)[2]
-            if not handle._cancelled:
+            if not handle.over:
                 ready.append(handle)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Any, *given: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
+    ) -> "Turn":
         """Of two for the same time the first comes first."""
-        timer = asyncio.TimerHandle(when, callback, given, self, context)
+        timer = Turn(callback, given, copy_context() if context is None else context, when)
         self._timed += 1
         heapq.heappush(self._timers, (when, self._timed, timer))
         return timer
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *given: Any, context: Context | None = None
+    ) -> "Turn":
+        return self.call_at(self.now + delay, callback, *given, context=context)
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────
 
@@ -143,8 +181,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def call_soon(  # type: ignore[override]
         self, callback: Any, *given: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, given, self, context)
+    ) -> "Turn":
+        handle = Turn(callback, given, copy_context() if context is None else context, self.now)
         if not self.over:  # else it is finalized after the end
             self._ready.append(handle)  # type: ignore[attr-defined]
         return handle

@@ -8,6 +8,7 @@ import math
 from random import Random
 from typing import Any
 
+from tests.simulation.audit import planned
 from tests.support.steps import (
     Tree,
     allow,
@@ -25,8 +26,7 @@ from tests.support.steps import (
 )
 
 from noetl.errors import PlaybookRejected
-from noetl.playbook.load import load_valid
-from noetl.playbook.plan import make_plan
+from noetl.playbook import load as loading
 
 KEYS = ("k0", "k1")
 GUARDS: tuple[str | bool | None, ...] = (
@@ -240,7 +240,8 @@ def written(chance: Random, name: str, size: int, children: list[str]) -> str:
         smaller = max(1, size - math.floor(attempt / 4))
         text = Writer(chance, name, smaller, children).text()
         try:
-            make_plan(load_valid(text), text)
+            loading.load_valid(text)
+            planned(text)  # the servers will ask for it
         except PlaybookRejected:
             continue
         return text

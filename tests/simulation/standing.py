@@ -29,18 +29,25 @@ class Standing:
         self._reason: dict[str, float] = {}
 
     def found(
-        self, states: Iterable[Execution], acted: dict[str, float], now: float, *, crowded: bool
+        self,
+        states: Iterable[Execution],
+        acted: dict[str, float],
+        now: float,
+        *,
+        crowded: bool,
+        held: frozenset[str] = frozenset(),
     ) -> list[str]:
         """
         Executions that nothing has happened to for long. `acted`: when something did last;
-        `crowded`: no worker has room.
+        `crowded`: no worker has room; `held`: those of which a worker has a part, for whom that
+        is no reason.
         """
         rows = {name: row for name, row in self._tables.rows.items() if row.finished_at is None}
         excused = {row.parent_execution_id or "" for row in rows.values()} | set(self._queued())
         until: dict[str, float] = {}
         for state in states:
             until[state.execution_id] = max(_times(state), default=0.0) - EPOCH
-            if crowded and has_part(state):
+            if crowded and state.execution_id not in held and has_part(state):
                 excused.add(state.execution_id)
         self._reason |= dict.fromkeys(excused, now)
         sources = (acted, until, self._reason)

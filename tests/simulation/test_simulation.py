@@ -25,11 +25,13 @@ def test_the_same_seed_is_the_same_story() -> None:
     assert len({ended.digest for ended in first}) == 3
 
 
+@pytest.mark.fault("T18")
 def test_what_failed_once_holds() -> None:
     for kept in KEPT:
         run(msgspec.convert(kept["scenario"], Scenario))
 
 
+@pytest.mark.fault("T18")
 def test_seeds() -> None:
     """As many as fit into the time that this test has."""
     words = ["--seeds", "100000", "--processes", "1", "--cpu", str(CPU), "--shrink", "1"]

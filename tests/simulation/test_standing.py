@@ -63,6 +63,7 @@ def test_a_part_may_wait_for_a_worker_with_room() -> None:
     busy.runs["4.0"] = run
     assert found(tables("a", "b"), busy, idle, crowded=True) == ["b"]
     assert found(tables("a", "b"), busy, idle) == ["a", "b"]
+    assert found(tables("a"), busy, crowded=True, held=frozenset("a")) == ["a"]
 
 
 def test_time_counts_from_the_last_reason() -> None:

@@ -10,13 +10,13 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from functools import partial
 from typing import Any
 
 import msgspec
 from tests.simulation import clients, troubles
-from tests.simulation.audit import Auditor, Violation, planned
+from tests.simulation.audit import Auditor, Violation, planned, read_once
 from tests.simulation.clocks import simulated
 from tests.simulation.hosts import ServerHost, WorkerHost, settings
 from tests.simulation.line import Network
@@ -31,6 +31,7 @@ from noetl.adapters.memory.tables import MemoryTables
 from noetl.control.execution import Execution
 from noetl.node import work_plane
 from noetl.node.server import ServerNode
+from noetl.playbook import load as loading
 from noetl.ports.pools import PoolRow
 from noetl.ports.result_store import ResultStore
 from noetl.server import library
@@ -38,11 +39,12 @@ from noetl.server import verify as verifying
 from noetl.server.verify import verify
 
 MOST_TURNS = 400_000
-PLANNING = (
-    (library, "plan_from"),
-    (library, "plan_of_new"),
-    (work_plane, "plan_from"),
-    (verifying, "plan_from"),
+READING = (
+    (loading, "load", read_once),
+    (library, "plan_from", planned),
+    (library, "plan_of_new", planned),
+    (work_plane, "plan_from", planned),
+    (verifying, "plan_from", planned),
 )
 """Where texts become plans: plans are values, so every node may have the same one."""
 PATIENT = 150.0
@@ -162,7 +164,11 @@ class World:
             self._compare()
             await asyncio.sleep(3.0)
             still = standing.found(
-                self._states(), self.audit.acted, self.loop.now, crowded=self._crowded()
+                self._states(),
+                self.audit.acted,
+                self.loop.now,
+                crowded=self._crowded(),
+                held=frozenset(self._held()),
             )
             if still:
                 raise Violation(f"nothing happens for {QUIET:g} s to {still}")
@@ -175,13 +181,31 @@ class World:
                 raise Violation(f"stuck for {BOUND:g} s after a cancel: {self.open_rows()}")
         self._compare()
 
+    def _planes(self) -> list[ServerNode]:
+        return [host.plane for host in self.servers if host.plane is not None]
+
     def _states(self) -> list[Execution]:
-        planes = [host.plane for host in self.servers if host.plane is not None]
-        return [active.execution for plane in planes for active in plane.server.owned]
+        return [active.execution for plane in self._planes() for active in plane.server.owned]
+
+    def _held(self) -> Iterator[str]:
+        """Executions of which a worker has a part, as their owner knows."""
+        for plane in self._planes():
+            for active in plane.server.owned:
+                if plane.dispatcher.leases.of_execution(active.execution_id):
+                    yield active.execution_id
 
     def _crowded(self) -> bool:
         planes = [host.plane for host in self.workers if host.plane is not None]
-        return all(plane.session.free == 0 for plane in planes)
+        taken = set(self._taken())
+        return all(plane.session.free == 0 or plane.name in taken for plane in planes)
+
+    def _taken(self) -> Iterator[str]:
+        """Workers that take nothing more: they run a suspect alone, or are to run the next one."""
+        for plane in self._planes():
+            suspect = plane.dispatcher.parts.suspect("default")
+            for lease in plane.dispatcher.leases.all():
+                if lease.alone or suspect is not None:
+                    yield lease.worker
 
     def _compare(self) -> None:
         for host in self.servers:
@@ -255,10 +279,10 @@ def run(scenario: Scenario) -> Ended:
         run(WARM)
     gc.freeze()
     gc.disable()
-    kept = [(module, name, getattr(module, name)) for module, name in PLANNING]
+    kept = [(module, name, getattr(module, name)) for module, name, _ in READING]
     hook = sys.unraisablehook
-    for module, name in PLANNING:
-        setattr(module, name, planned)
+    for module, name, ours in READING:
+        setattr(module, name, ours)
     sys.unraisablehook = _nothing
     broken: Violation | None = None
     try:

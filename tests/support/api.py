@@ -142,7 +142,7 @@ def served_beside(
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serving(),))
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(600)
     try:
         yield kept[0].url
     finally:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 
 
 @contextmanager

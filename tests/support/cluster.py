@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
@@ -24,8 +25,10 @@ from noetl.server.replay import rows_of
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
-OFTEN = 1000
+OFTEN = 300
 """How often a fact is asked for in each turn of the loop; after that, less often."""
+PAUSE = 0.002
+"""Seconds between two such questions, outside the loop: its time may be a simulated one."""
 PATIENCE = 600.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
@@ -36,7 +39,7 @@ async def until(fact: Any) -> None:
         for asked in count():
             if fact():
                 return
-            await (asyncio.sleep(0) if asked < OFTEN else asyncio.to_thread(int))
+            await (asyncio.sleep(0) if asked < OFTEN else asyncio.to_thread(time.sleep, PAUSE))
 
 
 async def turns(count: int = 200) -> None:

@@ -14,8 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 import msgspec
-from google.protobuf.json_format import ParseDict, ParseError
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 IDS = {"traceId": 32, "spanId": 16, "parentSpanId": 16}
 HEXADECIMAL = re.compile(r"[0-9a-f]+")
@@ -55,6 +53,8 @@ class Collector:
         self.headers.append(headers)
         reply = self.replies.pop(0) if self.replies else Reply(200)
         if reply.status == 200:
+            from google.protobuf.json_format import ParseError
+
             try:
                 self.requests.append(parsed(body))
             except (AssertionError, ParseError, msgspec.MsgspecError) as wrong:
@@ -65,6 +65,9 @@ class Collector:
 
 def parsed(body: bytes) -> Any:
     """The request as the protobufs know it."""
+    from google.protobuf.json_format import ParseDict
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
     return ParseDict(turned(msgspec.json.decode(body)), ExportTraceServiceRequest())
 
 

@@ -295,7 +295,7 @@ class Simulation:
             mock.patch("time.monotonic", return_value=0.0),
             mock.patch("noetl.server.active.SNAPSHOT_AFTER", self.snapshots),
             # However often it dies: no death here is a task's own doing (T11).
-            mock.patch.object(LocalNode, "_has_progressed", AsyncMock(return_value=True)),
+            mock.patch("noetl.node.control_plane.has_progressed", AsyncMock(return_value=True)),
             mock.patch("noetl.server.ownership.WATCH", 60.0),
             mock.patch("noetl.worker.worker.NEWS", 5.0),
         ):

@@ -26,6 +26,7 @@ class Echo:
         self._loop = asyncio.new_event_loop()
         self._client = Client()
         self.heard = 0
+        self._is_over = False
         self._saying: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -49,6 +50,8 @@ class Echo:
             self._loop.call_later(self._chance.random() * LATEST, self._say, message)
 
     def _say(self, message: Msg) -> None:
+        if self._is_over:  # its time came after the end: nobody would wait for it
+            return
         task = self._loop.create_task(self._publish(message))
         self._saying.add(task)
         task.add_done_callback(self._saying.discard)
@@ -61,6 +64,7 @@ class Echo:
             return
 
     async def _stop(self) -> None:
+        self._is_over = True
         await self._client.close()
         await asyncio.gather(*self._saying)
 

@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-from gcp_storage_emulator.server import create_server  # type: ignore[import-untyped]
-from google.auth.credentials import AnonymousCredentials
-from google.cloud.storage import Client
 
 BUCKET = "bucket"
 
@@ -25,6 +22,9 @@ class GcsPlace(msgspec.Struct, frozen=True):
 
     def put(self, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
         """Lay an object there without our own tool."""
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud.storage import Client
+
         client = Client(
             project="none",
             credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
@@ -37,13 +37,15 @@ class GcsPlace(msgspec.Struct, frozen=True):
         """What the emulator holds, asked without our own tool."""
         name = urllib.parse.quote(key, safe="")
         url = f"{self.endpoint}/download/storage/v1/b/{BUCKET}/o/{name}?alt=media"
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=600) as answer:
             return bytes(answer.read())
 
 
 @contextmanager
 def serving() -> Iterator[GcsPlace]:
     """The emulator lives as long as the `with`; its bucket is empty."""
+    from gcp_storage_emulator.server import create_server  # type: ignore[import-untyped]
+
     server = create_server("127.0.0.1", 0, in_memory=True, default_bucket=BUCKET)
     server.start()
     try:

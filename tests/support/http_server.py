@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 import msgspec
 from aiohttp import web
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 """How long a test waits for a fact before it fails; never a time that is expected to pass."""
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
 """Signed by itself, and its key: good for nothing but a test of refusal."""

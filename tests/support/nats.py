@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROGRAM = Path(sys.executable).with_name("nats-server")
 _ATTEMPTS = 5
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 
 
 class NatsServer:

@@ -114,7 +114,7 @@ def outcomes_in(events: list[Event]) -> list[tuple[str, int]]:
 
 def owners_in(events: list[Event]) -> list[tuple[str, int, int]]:
     return [
-        (event["step_run_id"], event["data"].get("leg", 0), event["data"]["epoch"])
+        (event["step_run_id"], event["data"].get("part", 0), event["data"]["epoch"])
         for event in events
         if event["name"] == "token.claimed"
     ]
@@ -175,7 +175,7 @@ def tasks_per_worker(events: list[Event], name: str) -> Counter[str]:
     holder: dict[tuple[str, int], str] = {}
     found: Counter[str] = Counter()
     for event in events:
-        part = (event["step_run_id"], event["data"].get("leg", 0))
+        part = (event["step_run_id"], event["data"].get("part", 0))
         if event["name"] == "token.claimed":
             holder[part] = event["data"]["worker"]
         if event["name"] == name:

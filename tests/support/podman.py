@@ -43,7 +43,7 @@ class Podman(msgspec.Struct, frozen=True):
             capture_output=True,
             check=False,
             env=self.environment,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, f"podman {words[0]}: {done.stderr.decode()}"
         return done.stdout.decode()

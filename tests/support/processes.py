@@ -10,9 +10,10 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
@@ -34,9 +35,21 @@ _nursery.set_forkserver_preload(
         "noetl.cli.resume",
         "noetl.cli.replay",
         "noetl.cli.running.plain",
+        "noetl.cli.events",
+        "noetl.cli.execute",
+        "noetl.cli.explain",
+        "noetl.cli.listing",
+        "noetl.cli.logs",
+        "noetl.cli.orders",
+        "noetl.cli.register",
+        "noetl.cli.server",
+        "noetl.cli.status",
+        "noetl.cli.validate",
+        "noetl.cli.worker",
         "noetl.tools.http.tool",
         "noetl.tools.python.tool",
         "noetl.tools.playbook",
+        "tests.support.frozen",
     ]
 )
 
@@ -107,6 +120,40 @@ def _become(words: Sequence[str], environment: dict[str, str], out: Path, err: P
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def ran(
+    words: Sequence[str], stdin: bytes, environment: Mapping[str, str]
+) -> tuple[int, bytes, bytes]:
+    """One run from its first word to its end: the code, what it printed, what it complained."""
+    with TemporaryDirectory(prefix="ran-") as folder:
+        (Path(folder) / "in").write_bytes(stdin)
+        given = (words, dict(environment), os.getcwd(), folder)
+        process = _nursery.Process(target=_run, args=given)
+        process.start()
+        process.join(PATIENCE)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        out, err = ((Path(folder) / name).read_bytes() for name in ("out", "err"))
+        assert process.exitcode is not None, "it has ended"
+        return process.exitcode, out, err
+
+
+def _run(words: Sequence[str], environment: dict[str, str], here: str, folder: str) -> None:
+    """Turn this fresh process into the program as a shell starts it."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(here)
+    writes = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    for number, name, how in ((0, "in", os.O_RDONLY), (1, "out", writes), (2, "err", writes)):
+        os.dup2(os.open(f"{folder}/{name}", how, 0o600), number)
+    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    sys.argv = ["noetl", *words]
+    from noetl.__main__ import start
+
+    sys.exit(start())
 
 
 class Home:

@@ -4,12 +4,13 @@ import logging
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import obstore
-from moto.server import ThreadedMotoServer
-from obstore.store import S3Store
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
 
 BUCKET = "bucket"
 
@@ -38,7 +39,9 @@ class S3Place(msgspec.Struct, frozen=True):
         return bytes(obstore.get(self._store, key).bytes())
 
     @property
-    def _store(self) -> S3Store:
+    def _store(self) -> "S3Store":
+        from obstore.store import S3Store
+
         return S3Store(
             BUCKET,
             endpoint=self.endpoint,
@@ -52,6 +55,8 @@ class S3Place(msgspec.Struct, frozen=True):
 @contextmanager
 def serving() -> Iterator[S3Place]:
     """The server lives as long as the `with`; its bucket is empty."""
+    from moto.server import ThreadedMotoServer
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -68,5 +73,5 @@ def _create_bucket(endpoint: str) -> None:
     """Servers of one process share what they hold, so the last one's is forgotten first."""
     for method, path in (("POST", "moto-api/reset"), ("PUT", BUCKET)):
         request = urllib.request.Request(f"{endpoint}/{path}", method=method)
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=600) as answer:
             assert answer.status == 200

@@ -23,7 +23,7 @@ from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.pipeline.asks import CallTool, Pause, Settle
+from noetl.pipeline.asks import Breathe, CallTool, Pause, Settle
 from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import Plan
@@ -334,7 +334,7 @@ class Hand:
         match ask:
             case CallTool():
                 return outcome_by(self.world.random)
-            case Pause():
+            case Pause() | Breathe():
                 return None
             case Settle(done=done):
                 for event in self.report(len(self.news)):

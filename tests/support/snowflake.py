@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 _NAMES = count(1)
 
 

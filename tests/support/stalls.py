@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 from noetl.cli.running.attend import settle_garbage
 
-TICK = 0.01
+TICK = 0.025
 FLOOR = 0.2
 """Seconds that a busy machine may take anyway."""
 
@@ -18,7 +19,7 @@ IDLE = f"""
 import select, sys, threading, time
 def compute():
     while True:
-        for _ in range(200): sum(range(1000))
+        for _ in range(100): sum(range(1000))
         time.sleep({TICK})
 threading.Thread(target=compute, daemon=True).start()
 longest, before = 0.0, time.perf_counter()
@@ -34,17 +35,31 @@ it shows is how busy the machine is for a process like ours.
 """
 
 
+def waits() -> dict[str, int]:
+    """Thread → nanoseconds for which it could have run, and others had the processor."""
+    found = {}
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it has ended meanwhile
+            found[task.name] = int((task / "schedstat").read_text().split()[1])
+    return found
+
+
 class Ticker:
-    """Ticks every 10 ms; `longest` is the longest time between two ticks."""
+    """
+    Ticks every 25 ms; `longest` is the longest time between two ticks, without that for which the
+    machine gave its processors to others: to the loop's thread, or to the one it waited for.
+    """
 
     def __init__(self) -> None:
         self.longest = 0.0
-        self._before = time.perf_counter()
+        self._before, self._waits = time.perf_counter(), waits()
         self.stopped = False
 
     def tick(self) -> None:
-        now = time.perf_counter()
-        self.longest, self._before = max(self.longest, now - self._before), now
+        now, waited = time.perf_counter(), waits()
+        others = max(until - self._waits.get(name, until) for name, until in waited.items())
+        self.longest = max(self.longest, now - self._before - others / 1e9)
+        self._before, self._waits = now, waited
         if not self.stopped:
             asyncio.get_running_loop().call_later(TICK, self.tick)
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 from msgspec.structs import replace
-from tests.support.cluster import PATIENCE, Cluster
+from tests.support.cluster import PATIENCE, PAUSE, Cluster
 from tests.support.steps import noop, playbook, step
 
 from noetl.node.server import ServerNode
@@ -80,4 +81,4 @@ class Timed:
                 rows = await self.cluster.root.executions.page(limit=10_000)
                 if len(rows) >= count:
                     return list(rows)[::-1]
-                await asyncio.sleep(0)
+                await asyncio.to_thread(time.sleep, PAUSE)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.canned import CannedTools
-from tests.support.cluster import PATIENCE, Cluster
+from tests.support.cluster import PATIENCE, Cluster, until
 from tests.support.proofs import verify_all
 from tests.support.steps import Tree, task
 
@@ -24,6 +24,8 @@ from noetl.settings import Settings
 from noetl.worker.worker import Worker
 
 STAGES = ("embedded", "distributed")
+ASKED = (*STAGES, "another server")
+"""Where orders are given: of the last, the server that is asked does not own the execution."""
 
 
 def waits(label: str, *rules: Tree, timeout: float | None = None, **inputs: Any) -> Tree:
@@ -37,20 +39,28 @@ def waits(label: str, *rules: Tree, timeout: float | None = None, **inputs: Any)
 class Stage:
     """What both have in common: start, signal, answer, look."""
 
-    def __init__(self, plane: ControlPlane, tools: CannedTools, begin: Any, worker: Worker) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        tools: CannedTools,
+        begin: Any,
+        worker: Worker,
+        owner: ControlPlane | None = None,
+    ) -> None:
         self.plane, self.tools, self._begin, self.worker = plane, tools, begin, worker
+        self.owner = owner or plane
 
     async def start(self, text: str, payload: dict[str, Any] | None = None) -> str:
         execution_id: str = await self._begin(text, payload or {})
         return execution_id
 
     def execution(self, execution_id: str) -> Execution:
-        active = self.plane.server.find(execution_id)
+        active = self.owner.server.find(execution_id)
         assert active is not None, "it has not ended"
         return active.execution
 
     def waiting(self, execution_id: str) -> list[TaskWait]:
-        active = self.plane.server.find(execution_id)
+        active = self.owner.server.find(execution_id)
         return [] if active is None else list(pending(active.execution))
 
     async def waits(self, execution_id: str, count: int = 1) -> list[TaskWait]:
@@ -85,18 +95,15 @@ class Stage:
         return [one for one in await self.events(execution_id) if isinstance(one, kinds)]
 
 
-async def until(fact: Callable[[], Any]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not fact():
-            await asyncio.sleep(0)
-
-
 Test = Callable[[Stage], Awaitable[None]]
 
 
 def staged(test: Test, where: str, home: Path) -> None:
     """Run a test where it is asked for; every log that it made is verified."""
-    asyncio.run((embedded if where == "embedded" else distributed)(test, home))
+    if where == "embedded":
+        asyncio.run(embedded(test, home))
+    else:
+        asyncio.run(distributed(test, home, elsewhere=where == "another server"))
 
 
 async def embedded(test: Test, home: Path) -> None:
@@ -116,12 +123,13 @@ async def embedded(test: Test, home: Path) -> None:
         await local.close()
 
 
-async def distributed(test: Test, home: Path) -> None:
+async def distributed(test: Test, home: Path, *, elsewhere: bool = False) -> None:
     cluster = Cluster(home)
     tools = CannedTools()
     try:
         server = await cluster.server()
         worker = cluster.worker(tools).worker
-        await test(Stage(server, tools, cluster.start, worker))
+        asked = await cluster.server() if elsewhere else server
+        await test(Stage(asked, tools, cluster.start, worker, server))
     finally:
         await cluster.close()

@@ -37,7 +37,7 @@ class Running:
     def end(self) -> int:
         """The exit code, once all that it said has been read."""
         self.lines += [line.rstrip("\n") for line in self._output]
-        code = self.process.wait(60)
+        code = self.process.wait(600)
         assert "Traceback" not in "\n".join(self.lines)
         return code
 
@@ -61,6 +61,6 @@ def running(*words: str | Path, home: Path) -> Iterator[Running]:
         yield Running(process)
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(600)
         if process.stdout is not None:
             process.stdout.close()

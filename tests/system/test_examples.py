@@ -35,7 +35,7 @@ def run_example(folder: Path, home: Path, payload: dict[str, Any]) -> tuple[int,
         [sys.executable, EXAMPLES / "run.py", folder.name, "--payload", given, "--json"],
         capture_output=True,
         check=False,
-        timeout=300,
+        timeout=600,
         env={**os.environ, "NOETL_HOME": str(home / "home")},
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode()
@@ -117,7 +117,7 @@ def test_an_unknown_example_names_those_there_are() -> None:
         [sys.executable, EXAMPLES / "run.py", "06-rerty"],
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert (done.returncode, done.stdout) == (3, b"")
     assert all(folder.name in done.stderr.decode() for folder in FOLDERS)

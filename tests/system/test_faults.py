@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from tests.support.deaths import Came, Simulation, told
 from tests.support.disturbed import ENDS, PLAYBOOKS, child
+from tests.support.trial import sized
 
 from noetl.messages import requests as r
 
-SEEDS = 50
+SEEDS = sized(12, 60)
 """Per playbook; thirteen playbooks."""
 
 
@@ -62,7 +63,7 @@ def test_any_number_of_deaths_leads_to_the_same_end(name: str, folder: Path) -> 
 @pytest.mark.parametrize("name", PLAYBOOKS)
 def test_reports_that_come_again_or_late_change_nothing(name: str, folder: Path) -> None:
     text, expected = PLAYBOOKS[name](), undisturbed(name, folder)
-    for seed in seeds()[:10]:
+    for seed in seeds()[: sized(5, 20)]:
         with told(seed):
             simulation = Simulation(text, folder, seed, echoes=True)
             assert simulation.run(lives=seed % 3) == expected
@@ -104,7 +105,7 @@ def test_orders_at_any_moment_lead_to_one_end(
     name: str, orders: list[r.Input], folder: Path
 ) -> None:
     text, expected, ends = with_limit(PLAYBOOKS[name]()), undisturbed(name, folder), set()
-    for seed in seeds()[:8]:
+    for seed in seeds()[: sized(4, 16)]:
         with told(seed):
             simulation = Simulation(text, folder, seed)
             came = simulation.run(lives=seed % 4, orders=orders)

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from mcp import Client, StdioServerParameters
 from tests.system.program import HELLO, NOETL, noetl
 from tests.system.servers import NEUTRAL, Node, node
 
@@ -38,6 +37,8 @@ def test_no_server_and_no_worker_runs_modules_of_a_foreign_project(
 
 
 def test_nor_does_what_an_agent_starts(foreign: Path, tmp_path: Path) -> None:
+    from mcp import Client, StdioServerParameters  # slow, and every process collects this file
+
     home = str(tmp_path / "home")
     set_up = {**NEUTRAL, "NOETL_HOME": home}
     assert noetl("register", HELLO, NOETL_HOME=home).code == 0

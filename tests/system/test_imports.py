@@ -72,7 +72,7 @@ def test_a_command_imports_what_it_needs(words: list[str], unneeded: str, tmp_pa
         [sys.executable, "-c", PROGRAM, unneeded, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=True,
         env={**os.environ, "NOETL_HOME": str(tmp_path)},
     )

@@ -53,7 +53,7 @@ def test_a_sample_prints_what_the_page_says(
         [sys.executable, "-c", text],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         cwd=tmp_path,
         env={"NOETL_HOME": str(server.home if "Client" in text else tmp_path / "home")},

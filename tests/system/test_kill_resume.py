@@ -1,5 +1,5 @@
 """
-`kill -9` at more than 200 points, each time followed by `noetl resume` (T3).
+`kill -9` at many points, each time followed by `noetl resume` (T3): 72, in `make faults` over 200.
 
 The point is a fact (the n-th effect comes, or is answered; the n-th row of the log is there) or
 a moment. `NOETL_TEST_SEED=n` runs one seed again.
@@ -17,12 +17,13 @@ from tests.support.disturbed import ENDS, PLAYBOOKS, child
 from tests.support.ledger import Ledger, keeping
 from tests.support.processes import Home, Running
 from tests.support.steps import Tree, arc, loop, playbook, step, task, when
+from tests.support.trial import sized
 
 from noetl.messages import events as e
 
 NAMES = [name for name in PLAYBOOKS if name != "patient"]
 """Long pauses are the simulation's: it has time."""
-KILLS = 18
+KILLS = sized(6, 18)
 """Per playbook; twelve playbooks."""
 KILLS_PER_RUN = 4
 MOST_IDLE = 2

@@ -4,28 +4,37 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.types import TextContent
 from tests.system.program import HELLO, NOETL, noetl
 from tests.system.servers import FAILING, NEUTRAL, Node, node
 
 from noetl.extras import needs
 
+if TYPE_CHECKING:  # imported when it is used: every process of the suite collects this file
+    from mcp import Client
+
 TEXT = HELLO.read_text("utf-8")
 TOOLS = ["events", "explain", "migrate", "register", "run", "status", "validate"]
+HEAD = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: old, path: old}
+workflow:
+- step: start
+"""
 Environment = dict[str, str]
 
 
 def served(
-    work: Callable[[Client], Awaitable[None]],
+    work: "Callable[[Client], Awaitable[None]]",
     *words: str,
     folder: Path | None = None,
     **environment: str,
 ) -> None:
     """Start the server, work with it, and close its pipes as an agent does."""
+    from mcp import Client, StdioServerParameters
+
     process = StdioServerParameters(
         command=NOETL, args=["mcp", *words], env={**NEUTRAL, **environment}, cwd=folder
     )
@@ -37,14 +46,22 @@ def served(
     asyncio.run(session())
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+async def call(client: "Client", tool: str, **arguments: Any) -> dict[str, Any]:
     answer = await client.call_tool(tool, arguments)
     assert not answer.is_error, answer.content
     assert isinstance(answer.structured_content, dict)
     return answer.structured_content
 
 
-async def refusal(client: Client, tool: str, **arguments: Any) -> str:
+async def answered(client: "Client", tool: str, **arguments: Any) -> Any:
+    """Whatever it says, refused or not."""
+    answer = await client.call_tool(tool, arguments)
+    return answer.content, answer.structured_content
+
+
+async def refusal(client: "Client", tool: str, **arguments: Any) -> str:
+    from mcp.types import TextContent
+
     answer = await client.call_tool(tool, arguments)
     assert answer.is_error
     [said] = answer.content
@@ -53,7 +70,7 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
 
 
 def test_the_tools_and_what_they_may_do(tmp_path: Path) -> None:
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         tools = (await client.list_tools()).tools
         assert sorted(tool.name for tool in tools) == TOOLS
         assert all(tool.description for tool in tools)
@@ -66,7 +83,7 @@ def test_the_tools_and_what_they_may_do(tmp_path: Path) -> None:
 
 
 def test_texts_are_checked_and_translated(tmp_path: Path) -> None:
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         assert await call(client, "validate", playbook=str(HELLO)) == {
             "valid": True,
             "findings": [],
@@ -100,7 +117,7 @@ def test_no_file_is_read_but_playbooks_of_the_project(tmp_path: Path) -> None:
     named = ("../home/token", "../secret.yaml", "../outside.yaml", "token.yaml", ".env")
     refused = (*named, str(home / "token"), "secret.yaml", "/proc/self/environ", "-", "")
 
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         for tool in ("validate", "migrate", "register"):
             for name in refused:
                 said = await refusal(client, tool, playbook=name)
@@ -111,8 +128,44 @@ def test_no_file_is_read_but_playbooks_of_the_project(tmp_path: Path) -> None:
     served(work, folder=project, NOETL_HOME=str(home))
 
 
+def test_nor_by_a_playbook_that_names_one(tmp_path: Path) -> None:
+    """A translation holds the text of a script, and a finding the names in it."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    for folder in (project, home):
+        folder.mkdir()
+    for file in (home / "token", project / ".env", project / "mine.py"):
+        file.write_text("noetl_s3cret_value")
+    old = "script: {{ uri: {}, source: {{ type: file }} }}"
+    texts = [f"kind: {kind}\n    {old}" for kind in ("python", "postgres", "shell")]
+    texts.append("kind: python\n    path: {}")
+
+    async def work(client: "Client") -> None:
+        for number, text in enumerate(texts):
+            for name in (home / "token", "../home/token", project / ".env", ".env", "mine.py"):
+                whole = f"{HEAD}  tool:\n    {text.format(name)}\n"
+                file = project / f"old{number}.yaml"
+                file.write_text(whole)
+                for tool in ("validate", "migrate", "register"):
+                    for playbook in (whole, file.name):
+                        more = {"migrate": True} if tool == "register" else {}
+                        told = str(await answered(client, tool, playbook=playbook, **more))
+                        assert "s3cret" not in told, (tool, name, told)
+
+    served(work, folder=project, NOETL_HOME=str(home))
+
+
+def test_a_pipe_is_no_playbook(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+
+    async def work(client: "Client") -> None:
+        for tool in ("validate", "migrate", "register"):
+            assert "not a file" in await refusal(client, tool, playbook="pipe.yaml")
+
+    served(work, folder=tmp_path, NOETL_HOME=str(tmp_path / "home"))
+
+
 def test_a_playbook_from_its_text_to_its_log_on_a_home(tmp_path: Path) -> None:
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         kept = await call(client, "register", playbook=TEXT)
         assert (kept["fresh"], kept["entry"]["path"]) == (True, "examples/hello")
         report = await call(client, "run", playbook="examples/hello", workload={"hour": 22})
@@ -144,7 +197,7 @@ def test_a_run_that_the_agent_gives_up_can_be_resumed(tmp_path: Path) -> None:
 
     held: list[IO[str]] = []
 
-    async def work(client: Client) -> None:
+    async def work(client: "Client") -> None:
         arguments = {"playbook": str(file), "workload": {"gate": str(gate)}}
         running = asyncio.ensure_future(client.call_tool("run", arguments))
         # Opening waits for who reads: from here on the task runs.
@@ -164,7 +217,7 @@ def test_a_run_that_the_agent_gives_up_can_be_resumed(tmp_path: Path) -> None:
     assert (resumed.code, resumed.objects()[0]["status"]) == (0, "completed")
 
 
-async def ended_well(client: Client, execution_id: str) -> None:
+async def ended_well(client: "Client", execution_id: str) -> None:
     standing = await call(client, "status", execution_id=execution_id)
     assert standing["status"] == "completed"
     page = await call(client, "events", execution_id=execution_id, name="step.*", limit=1)
@@ -188,14 +241,14 @@ def test_a_server_is_asked_with_the_rights_of_the_token(up: Node) -> None:
     viewer, author = token("viewer"), token("author")
     begun: list[str] = []
 
-    async def may_all(client: Client) -> None:
+    async def may_all(client: "Client") -> None:
         await call(client, "register", playbook=FAILING.decode())
         report = await call(client, "run", playbook="tests/failing", wait=30)
         assert report["status"] == "failed"
         begun.append(report["execution_id"])
         assert "register it first" in await refusal(client, "run", playbook=str(HELLO))
 
-    async def may_read(client: Client) -> None:
+    async def may_read(client: "Client") -> None:
         told = await call(client, "explain", execution_id=begun[0])
         assert any("exit" in line for line in told["words"])
         assert "role" in await refusal(client, "run", playbook="tests/failing")

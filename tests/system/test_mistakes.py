@@ -54,6 +54,20 @@ def test_a_resumed_schedule_names_its_next_time_in_its_own_zone(newcomer: Newcom
 
 
 @pytest.mark.rule("START-1")
+def test_a_trigger_shows_when_and_with_what_it_starts(newcomer: Newcomer) -> None:
+    words = ("--playbook", "tests/take", "--cron", "0 3 * * *", "--catch-up", "last")
+    newcomer.noetl("schedule", "add", "tests/night", *words, "--set", "order=7")
+    shown = newcomer.noetl("trigger", "show", "tests/night")
+    assert "  on         cron: 0 3 * * *, timezone: UTC, catch_up: last, limit: " in shown.out
+    assert '  payload    {"order":7}' in shown.out
+    told = newcomer.noetl("trigger", "show", "tests/night", "--json").objects()[0]
+    assert (told["on"]["cron"], told["on"]["catch_up"]) == ("0 3 * * *", "last")
+    newcomer.noetl("register", newcomer.file(HOOK))
+    shown = newcomer.noetl("trigger", "show", "tests/hook")
+    assert "  on         scheme: bearer, credential: shop-hook, " in shown.out
+
+
+@pytest.mark.rule("START-1")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -95,7 +95,7 @@ def test_a_diff_shows_the_tasks_that_parted(home: Home) -> None:
         "report.sum_up",
         "  - did not run",
         "  + ok: null",
-        "3 tasks came to the same, 3 did not",
+        "3 tasks had the same outcome, 3 did not",
     ]
     [told] = home.noetl("diff", old, new, "--json").objects()
     assert (told["same"], told["parted"]) == (3, 3)
@@ -113,7 +113,7 @@ def test_a_diff_tells_failed_from_ok_and_from_what_went_on(home: Home) -> None:
         "start.probe",
         "  - went on after an error: python: ZeroDivisionError: division by zero",
         "  + did not run",
-        "0 tasks came to the same, 2 did not",
+        "0 tasks had the same outcome, 2 did not",
     ]
 
 
@@ -227,6 +227,26 @@ def test_many_are_restarted_and_compared_at_a_server(tmp_path: Path) -> None:
         pair = ("diff", ids[0], again[ids[0]]["execution_id"])
         near, there = up.here(*pair), up.there(*pair)
         assert (near.code, near.out) == (there.code, there.out)
+
+
+@pytest.mark.rule("RST-4", "SRV-1")
+def test_a_refused_file_does_not_enter_the_catalog(tmp_path: Path) -> None:
+    """It would run at the next start of whatever its path is."""
+    with node(tmp_path / "home") as up:
+        assert up.there("register", "-", stdin=FAILING).code == 0
+        ran = up.there("execute", "tests/failing", "--wait", "--json")
+        old = ran.objects()[0]["execution_id"]
+        other = tmp_path / "other.yaml"
+        other.write_bytes(FAILING.replace(b"path: tests/failing", b"path: tests/other"))
+        refused = up.there("restart", old, "--file", other)
+        assert refused.code == 3
+        assert "the file is of 'tests/other', the execution of 'tests/failing'" in refused.err
+        known = [row["path"] for row in up.there("catalog", "--json").objects()]
+        assert known == ["tests/failing"]
+        other.write_bytes(FAILING.replace(b"exit 3", b"exit 0"))
+        done = up.there("restart", old, "--file", other, "--wait")
+        assert done.code == 0, done.err
+        assert "other.yaml: registered, tests/failing version 2" in done.err
 
 
 @pytest.mark.rule("RST-1")

@@ -177,7 +177,7 @@ def test_a_read_only_home_is_exit_3(tmp_path: Path) -> None:
         words,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         env={**os.environ, "NOETL_HOME": str(home)},
     )
@@ -223,7 +223,7 @@ def test_a_terminal_gets_a_tree(tmp_path: Path, home: Path) -> None:
         stdout=there,
         stderr=subprocess.DEVNULL,
         check=False,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "NOETL_HOME": str(home), "TERM": "xterm", "COLUMNS": "100"},
     )
     os.close(there)

@@ -1,13 +1,9 @@
 """What the kernel sees of a run: syncs before answers and effects, and code in its own process."""
 
-import re
-import shutil
-from typing import NamedTuple
-
 import pytest
+from tests.support.strace import Seen, seen_in, strace
 from tests.system.program import noetl
 
-WITHOUT = "strace is not installed (as root: sh tests/support/install.sh)"
 STEPS = 3
 STEP = """  - step: s{n}
     tool:
@@ -21,58 +17,33 @@ STEP = """  - step: s{n}
                 result = 'nothing there'
 """
 ARC = "    next: {{ arcs: [ {{ step: s{n} }} ] }}\n"
+CALLS = ("execve", "pwrite64", "fsync", "fdatasync", "sendto", "write", "rmdir")
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: seen, path: seen }\nworkflow:\n"
-CALL = re.compile(r"^(?P<pid>\d+) +(?:(?P<name>\w+)\(|<\.\.\. (?P<over>\w+) resumed>)(?P<rest>.*)$")
-SYNCS = ("fsync", "fdatasync")
-
-
-class Seen(NamedTuple):
-    """A system call of one of the processes."""
-
-    pid: int
-    name: str
-    rest: str
-    over: bool
-    """Whether it had returned; of one in the middle of which another process was seen, later."""
 
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
     """Of `noetl run` and all that it starts, in order."""
-    assert shutil.which("strace"), WITHOUT
     folder = tmp_path_factory.mktemp("seen")
     arcs = [ARC.format(n=n) for n in range(1, STEPS)]
     steps = [STEP.format(n=n) + arc for n, arc in enumerate([*arcs, ""])]
     (folder / "playbook.yaml").write_text(HEAD + "".join(steps))
-    seen = "trace=execve,pwrite64,fsync,fdatasync,sendto,write,rmdir"
-    log = str(folder / "calls")
-    strace = ("strace", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-e", seen, "-o", log)
+    log = folder / "calls"
+    traced = strace(log, *CALLS)
     home = str(folder / "home")
-    answer = noetl("run", folder / "playbook.yaml", before=strace, NOETL_HOME=home)
+    answer = noetl("run", folder / "playbook.yaml", before=traced, NOETL_HOME=home)
     assert answer.code == 0, answer.err
-    lines = (folder / "calls").read_text("utf-8", "replace").splitlines()
-    found: list[Seen] = []
-    begun: dict[int, str] = {}
-    for line in lines:
-        if match := CALL.match(line):
-            pid, rest = int(match["pid"]), match["rest"]
-            over = not rest.endswith("<unfinished ...>")
-            if not over:
-                begun[pid] = rest
-            elif match["over"]:
-                rest = begun.pop(pid, "") + rest
-            found.append(Seen(pid, match["name"] or f"end of {match['over']}", rest, over))
-    return found
+    return seen_in(log)
 
 
 def unsafe_at(calls: list[Seen], says: str, names: tuple[str, ...]) -> list[bool]:
     """For each call that says this: whether the journal had been written and not synced."""
     found, dirty = [], False
     for call in calls:
-        journal = "-wal>" in call.rest
+        journal = call.on_journal
         if journal and call.name in ("pwrite64", "write"):
             dirty = True
-        elif journal and call.over and call.name.rpartition(" ")[2] in SYNCS:
+        elif call.is_sync:
             dirty = False
         elif call.name in names and says in call.rest and not journal:
             found.append(dirty)

@@ -113,7 +113,7 @@ def worker_of_another(up: Node, home: Path) -> Iterator[int]:
         yield worker.pid
     finally:
         worker.terminate()
-        worker.wait(60)
+        worker.wait(600)
 
 
 @pytest.fixture(scope="module")

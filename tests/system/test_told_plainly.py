@@ -61,6 +61,28 @@ def test_what_waits_is_named_as_it_is_answered(newcomer: Newcomer) -> None:
         assert run.end() == 0
 
 
+PAID = """\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: { name: paid, path: tests/paid }
+workflow:
+  - step: pay
+    tool: [ { money: { kind: wait, signal: paid } } ]
+"""
+
+
+@pytest.mark.rule("WAIT-5")
+def test_an_answer_to_a_wait_for_a_signal_names_the_signal(newcomer: Newcomer) -> None:
+    with running("run", newcomer.file(PAID), home=newcomer.home) as run:
+        run.wait_for("pay.money: waits for signal 'paid'")
+        wrong = newcomer.noetl("approve", run.execution_id)
+        assert wrong.code == 3
+        said = "no approval waits; 'pay' waits for signal 'paid': send it with `noetl signal`"
+        assert said in wrong.err
+        assert newcomer.noetl("signal", run.execution_id, "paid").code == 0
+        assert run.end() == 0
+
+
 @pytest.mark.rule("START-1")
 def test_a_trigger_that_would_start_nothing_is_told_at_once(newcomer: Newcomer) -> None:
     made = newcomer.noetl("register", newcomer.file(TRIGGER))
@@ -113,8 +135,11 @@ def test_times_of_a_schedule_are_told_in_its_own_zone_too(newcomer: Newcomer) ->
     late = newcomer.noetl(*add, "--at", "2020-06-01T00:00:00", "--timezone", "Asia/Tokyo")
     assert late.code == 3
     assert "has passed (2020-05-31T15:00:00.000Z (2020-06-01 00:00:00 Asia/Tokyo))" in late.err
-    made = newcomer.noetl(*add, "--cron", "0 3 * * *", "--timezone", "Asia/Tokyo")
+    made = newcomer.noetl(
+        *add, "--cron", "0 3 * * *", "--timezone", "Asia/Tokyo", "--set", "ordr=7"
+    )
     assert made.code == 0, made.err
+    assert "warning[undeclared-key]: `workload` has no key 'ordr'" in made.err
     for words in (("list",), ("next", "tests/nightly")):
         shown = newcomer.noetl("schedule", *words).out
         assert "T18:00:00.000Z (" in shown

@@ -133,7 +133,7 @@ def test_a_file_without_permission_is_exit_3(tmp_path: Path) -> None:
         words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *words]
     if shutil.which(words[0]) is None:
         pytest.fail("setpriv (util-linux) is needed to give up the rights of root")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 3
     assert "permission denied; check who owns it" in done.stderr
 

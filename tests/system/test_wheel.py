@@ -16,6 +16,7 @@ from tests.house.markdown import blocks_of
 from tests.house.packages import closure
 from tests.house.tree import ROOT
 from tests.system.program import HELLO, Answer
+from tests.system.test_fleet_examples import SMALLER
 
 from noetl.extras import DISTRIBUTION, EXTRAS
 
@@ -87,7 +88,9 @@ def test_an_example_runs_on_the_core_or_says_what_to_add(program: Program, folde
     if (folder / "serve.py").exists():
         ran = program(ROOT / "examples" / "run.py", folder.name, by="python")
     else:
-        ran = program("run", folder / "playbook.yaml")
+        fewer = (f"{name}={count}" for name, count in SMALLER.get(folder.name, {}).items())
+        given = [word for one in fewer for word in ("--set", one)]
+        ran = program("run", folder / "playbook.yaml", *given)
     ended = json.loads((folder / "expected.json").read_text("utf-8"))["status"]
     as_expected = ran.code == {"completed": 0, "failed": 1}[ended]
     if "# Needs:" in text:

@@ -5,6 +5,9 @@ import json
 from playwright.sync_api import Locator, Page
 from tests.system.servers import Node
 
+from noetl.api.home_token import FILE
+from noetl.client.client import Client
+
 HOSTILE = "<script>document.title='broken'</script> \u202egnp.exe"
 SHOP = f"""
 apiVersion: noetl.io/v2
@@ -146,13 +149,23 @@ workflow:
 """
 
 
-def start(at: Node, text: str, path: str) -> str:
+def client(at: Node) -> Client:
+    """Asks its server as the owner; a command would be a process for each question."""
+    token = at.home / FILE
+    return Client(at.url, token.read_text().strip() if token.exists() else None)
+
+
+def register(at: Node, *texts: str) -> None:
+    with client(at) as asking:
+        for text in texts:
+            asking.register(text)
+
+
+def start(at: Node, text: str, path: str, **payload: object) -> str:
     """Register a playbook and execute it; its execution."""
-    registered = at.there("register", "-", stdin=text.encode())
-    assert registered.code == 0, registered
-    begun = at.there("execute", path, "--json")
-    assert begun.code == 0, begun
-    return str(begun.objects()[0]["execution_id"])
+    with client(at) as asking:
+        asking.register(text)
+        return asking.execute(path, payload=payload).execution_id
 
 
 def status(page: Page) -> Locator:

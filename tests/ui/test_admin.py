@@ -1,17 +1,8 @@
 """An admin makes a token, keeps a credential, sets a limit, and reads who ordered what."""
 
-from collections.abc import Iterator
-
-import pytest
 from playwright.sync_api import Page, expect
-from tests.system.servers import Node, node
+from tests.system.servers import Node
 from tests.ui.test_sign_in import sign_in, token
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    with node(tmp_path_factory.mktemp("admin") / "home", "--auth") as made:
-        yield made
 
 
 def test_an_admin_keeps_tokens_credentials_and_limits(guarded: Node, page: Page) -> None:
@@ -26,20 +17,20 @@ def test_an_admin_keeps_tokens_credentials_and_limits(guarded: Node, page: Page)
     shown = page.get_by_label("New token")
     expect(shown).to_contain_text("noetl_")
     viewer = shown.locator("code").inner_text()
-    page.get_by_role("button", name="I have it").click()
+    page.get_by_role("button", name="Done").click()
 
     page.get_by_role("link", name="Credentials").click()
-    page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     form.get_by_label("Name").fill("shop/db")
     form.get_by_label("Kind").fill("generic")
     form.get_by_label("Field 1").fill("password")
     form.get_by_label("Value 1").fill("hunter2-secret")
-    form.get_by_role("button", name="Register").click()
+    form.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_role("cell", name="shop/db")).to_be_visible()
     assert "hunter2-secret" not in page.content()
 
     page.get_by_role("link", name="Runtime").click()
-    page.get_by_role("button", name="Set the limit of default").click()
+    page.get_by_role("button", name="Set limit of default").click()
     form.get_by_label("At once").fill("3")
     form.get_by_role("button", name="Set").click()
     expect(page.get_by_text("At most 3 at once")).to_be_visible()

@@ -14,6 +14,12 @@ from tests.ui.test_sign_in import sign_in, token
 from noetl.adapters.sqlite.locks import FILE
 
 
+@pytest.fixture(scope="module")
+def at(alone: Node) -> Node:
+    """These stories count what is there."""
+    return alone
+
+
 def count_of(at: Node, execution_id: str) -> int:
     return int(at.there("status", execution_id, "--json").objects()[0]["seq"])
 
@@ -57,6 +63,29 @@ def test_a_stream_that_breaks_in_a_frame_goes_on_behind_the_last_whole_one(
     page.unroute_all(behavior="wait")
     assert asked[0] == 0 < asked[-1]
     assert asked == sorted(asked)
+
+
+def test_half_of_a_log_is_not_taken_for_all_of_it(at: Node, page: Page) -> None:
+    begun = start(at, SHOP, "shop/orders")
+    page.goto(f"{at.url}/ui/executions/{begun}")
+    expect(status(page)).to_have_text("Failed")
+    whole = False
+
+    def slow(route: Route) -> None:
+        if whole or "after=0&" in route.request.url:
+            answer = route.fetch()
+            body = answer.body()
+            route.fulfill(response=answer, body=body if whole else body[: len(body) // 2])
+        else:
+            route.abort()
+
+    page.route("**/stream?**", slow)
+    page.goto(f"{at.url}/ui/executions/{begun}")
+    expect(page.get_by_text("Reading the log:")).to_be_visible()
+    whole = True
+    expect(page.get_by_text("Reading the log:")).to_have_count(0)
+    expect(page.get_by_label("Step runs").locator("[data-status=failed]")).to_have_count(2)
+    page.unroute_all(behavior="wait")
 
 
 def test_a_session_that_ends_asks_for_a_token_and_goes_on_where_it_was(

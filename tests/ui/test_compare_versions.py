@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
+from tests.ui.stories import register
 
 FIRST = """apiVersion: noetl.io/v2
 kind: Playbook
@@ -25,6 +26,11 @@ SECOND = FIRST.replace("{step: post}", "{step: weigh}").replace(
     next: {arcs: [{step: post}]}
   - step: post""",
 )
+LONG = FIRST + "".join(
+    f"  - step: more{number}\n    desc: One of so many that only the start is read at once\n"
+    "    tool: [{note: {kind: noop}}]\n"
+    for number in range(60)
+)
 NIGHTLY = """
 apiVersion: noetl.io/v2
 kind: Trigger
@@ -32,10 +38,18 @@ metadata: {name: nightly, path: shop/nightly}
 spec: {playbook: shop/ship, on: {schedule: {cron: "0 3 * * *"}}}
 """
 
+COLOUR = """() => {
+  const one = document.body.appendChild(document.createElement("i"));
+  one.style.color = "var(--accent)";
+  const { color } = getComputedStyle(one);
+  one.remove();
+  return color;
+}"""
+"""Of the keys of a text, as the browser writes it."""
+
 
 def test_two_versions_are_compared_by_graph_and_text(at: Node, page: Page) -> None:
-    for text in (FIRST, SECOND, NIGHTLY):
-        assert at.there("register", "-", stdin=text.encode()).code == 0
+    register(at, FIRST, SECOND, NIGHTLY)
     page.goto(f"{at.url}/ui/playbooks")
     page.get_by_role("link", name="shop/ship").click()
     page.get_by_role("tab", name="Versions").click()
@@ -60,8 +74,20 @@ def test_two_versions_are_compared_by_graph_and_text(at: Node, page: Page) -> No
 
 
 def test_triggers_are_not_among_the_playbooks(at: Node, page: Page) -> None:
-    for text in (FIRST, NIGHTLY):
-        assert at.there("register", "-", stdin=text.encode()).code == 0
+    register(at, FIRST, NIGHTLY)
     page.goto(f"{at.url}/ui/playbooks")
     expect(page.get_by_role("link", name="shop/ship")).to_be_visible()
     expect(page.get_by_role("link", name="shop/nightly")).to_have_count(0)
+
+
+def test_both_texts_are_coloured_as_soon_as_they_are_shown(at: Node, page: Page) -> None:
+    long = LONG.replace("path: shop/ship", "path: shop/lines")
+    register(at, long, long.replace("more59", "last"))
+    # A page that has no time left: what is only coloured then is never coloured here.
+    page.add_init_script("window.requestIdleCallback = () => 0")
+    page.goto(f"{at.url}/ui/playbooks/shop/lines?tab=compare")
+    for side, step in (("Text before", "more59"), ("Text after", "last")):
+        line = page.get_by_label(side).locator(".cm-line", has_text=step)
+        expect(line.locator("span", has_text="step").first).to_have_css(
+            "color", page.evaluate(COLOUR)
+        )

@@ -2,9 +2,16 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
 from tests.ui.stories import DEPLOY, HOSTILE, SHOP, start, status
+
+
+@pytest.fixture(scope="module")
+def at(alone: Node) -> Node:
+    """These stories count what is there."""
+    return alone
 
 
 def test_a_failure_is_found_explained_and_restarted(at: Node, page: Page) -> None:
@@ -49,6 +56,14 @@ def test_the_log_is_searched_and_an_event_is_shared_by_its_address(at: Node, pag
     page.goto("about:blank")
     page.goto(shared)
     expect(page.get_by_label("Event", exact=True)).to_contain_text('"orders"')
+
+
+def test_what_happens_during_a_search_is_searched(at: Node, page: Page) -> None:
+    begun = start(at, DEPLOY, "ops/deploy")
+    page.goto(f"{at.url}/ui/executions/{begun}?tab=events&q=wait.")
+    expect(page.get_by_text(re.compile("^1 match$"))).to_be_visible()
+    assert at.there("approve", begun, "--set", "ticket=OPS-9").code == 0
+    expect(page.get_by_role("button", name="wait.done")).to_be_visible()
 
 
 def test_what_is_not_there_is_said(at: Node, page: Page) -> None:

@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 from tests.system.servers import Node
+from tests.ui.stories import register
 
 BROKEN = """apiVersion: noetl.io/v2
 kind: Playbook
@@ -47,7 +48,7 @@ def write(page: Page, text: str) -> None:
 
 
 def test_a_playbook_is_mended_and_registered_as_its_next_version(at: Node, page: Page) -> None:
-    assert at.there("register", "-", stdin=BROKEN.encode()).code == 0
+    register(at, BROKEN)
     page.goto(f"{at.url}/ui/playbooks/shop/greet?tab=edit")
     expect(state(page)).to_contain_text("No findings")
     expect(page.get_by_role("button", name="Register")).to_be_disabled()
@@ -65,7 +66,7 @@ def test_a_playbook_is_mended_and_registered_as_its_next_version(at: Node, page:
     drawn = page.get_by_label("Graph of the text")
     expect(drawn.get_by_text("shell")).to_be_visible()
     page.reload()
-    expect(page.get_by_text("Draft of this browser")).to_be_visible()
+    expect(page.get_by_text("Draft, kept in this browser")).to_be_visible()
     expect(editor(page)).to_contain_text("echo done")
     expect(state(page)).to_contain_text("No findings")
     page.get_by_role("button", name="Register").click()

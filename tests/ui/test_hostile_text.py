@@ -55,10 +55,10 @@ def test_hostile_and_huge_texts_are_shown_as_text(at: Node, page: Page) -> None:
         assert page.locator("main script").count() == 0
     expect(page.get_by_role("table")).to_be_visible()
     page.goto(f"{at.url}/ui/executions/{begun}?tab=values")
-    expect(page.get_by_text("ctx: what it wrote down")).to_be_visible()
+    expect(page.get_by_text("ctx: what its steps wrote")).to_be_visible()
     assert page.locator("main").evaluate("(one) => one.textContent.length") < MILLION
     page.goto(f"{at.url}/ui/executions/{begun}")
-    page.get_by_label("a (string)").fill(HOSTILE)
+    page.get_by_label("a", exact=True).fill(HOSTILE)
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(status(page)).to_have_text("Completed")
     assert asked == []

@@ -4,11 +4,19 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
-from tests.ui.stories import DEPLOY, start
+from tests.ui.stories import DEPLOY, register, start
+
+WEEKLY = """
+apiVersion: noetl.io/v2
+kind: Trigger
+metadata: {name: weekly, path: ops/weekly}
+spec: {playbook: ops/deploy, on: {schedule: {cron: "0 3 * * 1"}}}
+"""
 
 
 def test_pages_playbooks_executions_and_actions_are_found_by_typing(at: Node, page: Page) -> None:
     begun = start(at, DEPLOY, "ops/deploy")
+    register(at, WEEKLY)
     page.goto(f"{at.url}/ui/")
     expect(page.get_by_role("heading", name="Executions")).to_be_visible()
 
@@ -24,6 +32,8 @@ def test_pages_playbooks_executions_and_actions_are_found_by_typing(at: Node, pa
     expect(page).to_have_url(re.compile("/ui/runtime$"))
     go("ops/dep", "ops/deploy")
     expect(page).to_have_url(re.compile("/ui/playbooks/ops/deploy$"))
+    go("ops/weekly", "Triggers")
+    expect(page).to_have_url(re.compile("/ui/playbooks/ops/weekly$"))
     go(begun[:12], begun)
     expect(page).to_have_url(re.compile(f"/ui/executions/{begun}$"))
     go("show failed", "Show failed executions")
@@ -32,6 +42,6 @@ def test_pages_playbooks_executions_and_actions_are_found_by_typing(at: Node, pa
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Go to").fill("no such thing")
-    expect(page.get_by_text("Nothing is called that")).to_be_visible()
+    expect(page.get_by_text("Nothing found")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -55,8 +55,7 @@ def test_a_step_and_failed_iterations_are_run_again(at: Node, page: Page) -> Non
 
 def test_a_signal_is_sent_to_what_waits_for_it(at: Node, page: Page) -> None:
     page.goto(f"{at.url}/ui/executions/{start(at, PAID, 'shop/paid')}")
-    expect(page.get_by_label("Why it waits")).to_be_visible()
-    page.get_by_role("button", name="Signal", exact=True).click()
+    page.get_by_label("Why it waits").get_by_role("button", name="Send paid").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Name")).to_have_value("paid")
     dialog.get_by_label("Data (JSON)").fill("{not json")

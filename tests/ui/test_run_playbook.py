@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
-from tests.ui.stories import status
+from tests.ui.stories import register, status
 
 FORK = """
 apiVersion: noetl.io/v2
@@ -29,8 +29,7 @@ workflow:
 def test_a_playbook_is_run_from_its_form_and_its_arcs_say_what_was_taken(
     at: Node, page: Page
 ) -> None:
-    registered = at.there("register", "-", stdin=FORK.encode())
-    assert registered.code == 0, registered
+    register(at, FORK)
     page.goto(f"{at.url}/ui/playbooks")
     page.get_by_role("link", name="shop/fork").click()
     graph = page.locator(".svelte-flow")

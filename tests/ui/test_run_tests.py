@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 from tests.system.servers import Node
-from tests.ui.stories import HOSTILE
+from tests.ui.stories import HOSTILE, register
 from tests.ui.test_fix_playbook import PASTE, editor, state, write
 
 WEATHER = """apiVersion: noetl.io/v2
@@ -38,7 +38,7 @@ def written(page: Page) -> Locator:
 def test_a_failed_test_is_mended_in_the_editor_and_its_file_is_kept(
     at: Node, page: Page, tmp_path: Path
 ) -> None:
-    assert at.there("register", "-", stdin=WEATHER.encode()).code == 0
+    register(at, WEATHER)
     page.goto(f"{at.url}/ui/playbooks/shop/weather?tab=tests")
     expect(written(page)).to_contain_text('"fetch.get": { ok: null }')
     written(page).click()
@@ -74,7 +74,7 @@ def test_a_failed_test_is_mended_in_the_editor_and_its_file_is_kept(
 
 
 def test_tests_that_cannot_be_read_say_where(at: Node, page: Page, tmp_path: Path) -> None:
-    assert at.there("register", "-", stdin=WEATHER.encode()).code == 0
+    register(at, WEATHER)
     page.goto(f"{at.url}/ui/playbooks/shop/weather?tab=tests")
     file = tmp_path / "wrong.yaml"
     file.write_text(TESTS.replace("expect:", "expects:"))

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
-from tests.ui.stories import start
+from tests.ui.stories import register, start
 
 REPORT = """
 apiVersion: noetl.io/v2
@@ -22,7 +22,7 @@ spec: {playbook: shop/report, on: {schedule: {cron: "0 3 * * *"}}}
 
 def test_a_schedule_is_paused_resumed_and_backfilled(at: Node, page: Page) -> None:
     start(at, REPORT, "shop/report")
-    assert at.there("register", "-", stdin=NIGHTLY.encode()).code == 0
+    register(at, NIGHTLY)
     page.goto(f"{at.url}/ui/triggers")
     strip = page.get_by_label("Next times")
     expect(strip.locator(".mark").nth(5)).to_be_visible()
@@ -36,7 +36,7 @@ def test_a_schedule_is_paused_resumed_and_backfilled(at: Node, page: Page) -> No
     form = page.get_by_role("dialog")
     form.get_by_label("From").fill("2026-01-01T00:00")
     form.get_by_label("To").fill("2026-01-03T23:00")
-    form.get_by_role("button", name="Look at the times").click()
+    form.get_by_role("button", name="Show the times").click()
     expect(form).to_contain_text("3 planned times")
     expect(form).to_contain_text("Nothing was started yet")
     assert len(at.there("list", "--path", "shop/report", "--json").objects()) == 1

@@ -4,12 +4,12 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
-from tests.ui.stories import INVOICE, NIGHT, start, status
+from tests.ui.stories import INVOICE, NIGHT, register, start, status
 
 
 def test_arcs_attempts_and_children_are_explained(at: Node, page: Page) -> None:
-    assert at.there("register", "-", stdin=INVOICE.encode()).code == 0
-    begun = start(at, NIGHT, "shop/orders")
+    register(at, INVOICE)
+    begun = start(at, NIGHT.replace("path: shop/orders", "path: shop/night"), "shop/night")
     page.goto(f"{at.url}/ui/executions/{begun}")
     expect(status(page)).to_have_text("Failed")
 
@@ -21,7 +21,7 @@ def test_arcs_attempts_and_children_are_explained(at: Node, page: Page) -> None:
     for word in ("Attempt 1", "Attempt 2", "Attempt 3"):
         expect(details.get_by_text(word, exact=True)).to_be_visible()
     expect(details.locator("[data-status=retried]")).to_have_count(2)
-    expect(details.locator("[data-status=passed]")).to_have_text("Passed over")
+    expect(details.locator("[data-status=passed]")).to_have_text("Went on")
     steps.get_by_role("button", name="charge", exact=True).click()
     expect(details.get_by_text("Printed lines", exact=True)).to_be_visible()
     expect(details.get_by_text("charging order 8812", exact=True)).to_be_visible()
@@ -45,11 +45,12 @@ def test_arcs_attempts_and_children_are_explained(at: Node, page: Page) -> None:
 
 
 def test_an_order_can_be_copied_as_a_command(at: Node, page: Page) -> None:
-    page.goto(f"{at.url}/ui/playbooks/shop/orders")
+    register(at, INVOICE.replace("shop/invoice", "shop/bill").replace("order: 0", "order: none"))
+    page.goto(f"{at.url}/ui/playbooks/shop/bill")
     page.get_by_role("button", name="Run", exact=True).click()
     form = page.get_by_role("dialog")
-    form.get_by_label("region", exact=True).fill("north & south")
-    command = "noetl execute shop/orders --version 1 --set 'region=north & south'"
+    form.get_by_label("order", exact=True).fill("8 & 12")
+    command = "noetl execute shop/bill --version 1 --set 'order=8 & 12'"
     expect(form.get_by_text(command, exact=True)).to_be_visible()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     form.get_by_role("button", name="Copy as command", exact=True).click()

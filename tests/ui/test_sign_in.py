@@ -1,17 +1,8 @@
 """People sign in by role: a viewer looks, an operator acts, and a revoked token ends it all."""
 
-from collections.abc import Iterator
-
-import pytest
 from playwright.sync_api import Page, expect
-from tests.system.servers import Node, node
+from tests.system.servers import Node
 from tests.ui.stories import DEPLOY, start, status
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    with node(tmp_path_factory.mktemp("guarded") / "home", "--auth") as made:
-        yield made
 
 
 def token(at: Node, name: str, role: str) -> tuple[str, str]:
@@ -26,7 +17,7 @@ def sign_in(page: Page, text: str) -> None:
 
 def test_each_role_sees_what_it_may_do(guarded: Node, page: Page) -> None:
     begun = start(guarded, DEPLOY, "ops/deploy")
-    viewer, _ = token(guarded, "vera", "viewer")
+    viewer, _ = token(guarded, "wanda", "viewer")
     operator, operator_id = token(guarded, "otto", "operator")
 
     page.goto(f"{guarded.url}/ui/executions/{begun}")
@@ -35,7 +26,7 @@ def test_each_role_sees_what_it_may_do(guarded: Node, page: Page) -> None:
     sign_in(page, viewer)
     expect(status(page)).to_have_text("Running")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
-    expect(page.get_by_text("it needs approver")).to_be_visible()
+    expect(page.get_by_text("To answer, you need the role approver")).to_be_visible()
     [cookie] = page.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/api")
     assert cookie["value"] != viewer

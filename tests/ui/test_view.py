@@ -42,6 +42,6 @@ def test_an_execution_of_the_home_is_shown_read_only(
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     finally:
         viewing.send_signal(signal.SIGINT)
-        viewing.communicate(timeout=30)
+        viewing.communicate(timeout=600)
     assert viewing.returncode == 0
     assert not (tmp_path / "home" / "token").exists(), "a guest leaves nothing behind"

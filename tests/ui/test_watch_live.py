@@ -1,8 +1,15 @@
 """Somebody watches a run live, answers what it waits for, and sees it end."""
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
 from tests.ui.stories import DEPLOY, start, status
+
+
+@pytest.fixture(scope="module")
+def at(alone: Node) -> Node:
+    """These stories count what is there."""
+    return alone
 
 
 def test_a_run_is_watched_approved_and_seen_to_end(at: Node, page: Page) -> None:
@@ -28,10 +35,14 @@ def test_a_run_is_watched_approved_and_seen_to_end(at: Node, page: Page) -> None
 
 
 def test_a_run_is_paused_resumed_and_cancelled(at: Node, page: Page) -> None:
-    page.goto(f"{at.url}/ui/executions/{start(at, DEPLOY, 'ops/deploy')}")
-    page.get_by_role("button", name="Pause").click()
+    begun = start(at, DEPLOY, "ops/deploy")
+    page.goto(f"{at.url}/ui/executions/{begun}")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_text(f"noetl pause {begun}")).to_be_visible()
+    page.get_by_role("button", name="Pause it").click()
     expect(status(page)).to_have_text("Paused")
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("button", name="Resume it").click()
     expect(status(page)).to_have_text("Running")
     page.get_by_role("button", name="Cancel", exact=True).click()
     page.get_by_role("dialog").get_by_label("Reason").fill("wrong release")

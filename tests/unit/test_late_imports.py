@@ -36,7 +36,7 @@ def well(then: str, first: str = EXPRESSIONS) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert (done.stdout, done.stderr) == ("well\n", "")
 
@@ -142,7 +142,7 @@ def test_who_has_imported_it_before_is_not_disturbed() -> None:
         "assert (other, late) == (jinja2, ssl) and type(ssl) is type(sys)\n"
         "assert noetl.imports.LateFinder not in sys.meta_path"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_a_library_does_without_what_it_can_do_without() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import astuple, fields
 
-from noetl.errors import LogUnavailable, NoetlError, VersionConflict
+from noetl.errors import LogUnavailable, NoetlError, PlaceLost, VersionConflict
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
@@ -43,6 +43,7 @@ class DecisionChain:
         "commits",
         "decisions",
         "expected",
+        "holds",
         "last",
         "notes",
         "releases",
@@ -58,6 +59,7 @@ class DecisionChain:
         self.snapshot: tuple[int, bytes] | None = None
         self.notes: list[int] = []
         self.releases: list[str] = []
+        self.holds = False
 
     def grow(self, decision: Decision, commit: Commit) -> None:
         """Add the next decision of the execution."""
@@ -72,6 +74,8 @@ class DecisionChain:
             self.notes += decision.notes
         if decision.releases:
             self.releases += decision.releases
+        if decision.holds:
+            self.holds = True
 
     @property
     def at(self) -> int:
@@ -306,6 +310,11 @@ def check(decision: Decision) -> None:
 
 def overtaken(decision: Decision, found: int | None) -> VersionConflict:
     """The refusal of a decision that comes too late."""
+    if decision.holds and found == decision.expected == 0:
+        return PlaceLost(
+            f"execution {decision.execution_id} has lost its place under the limit before it was "
+            "recorded; start it again"
+        )
     stands = "elsewhere" if found is None else f"at {found}"
     why = f"is {stands}, not at {decision.expected}: another writer was first"
     if found == decision.expected:

@@ -79,6 +79,10 @@ class SqlExecutions:
     async def starting(self, prefix: str, *, limit: int = 50) -> Sequence[ExecutionRow]:
         return await self._all("executions_starting", prefix, f"{prefix}\U0010ffff", limit)
 
+    async def unfinished(self, execution_ids: Sequence[str]) -> Sequence[str]:
+        named = msgspec.json.encode(execution_ids).decode()
+        return [row[0] for row in await self._statements.rows("unfinished", named)]
+
     async def _all(self, statement: str, *given: Any) -> list[ExecutionRow]:
         rows = await self._statements.rows(statement, *given)
         return [struct_of(ExecutionRow, row) for row in rows]

@@ -10,7 +10,7 @@ from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit, tell_about
 from noetl.api.rows import view_of
 from noetl.errors import CredentialMissing, ServerRefused
-from noetl.keychain.fields import register as mask
+from noetl.keychain.fields import register_aside as mask
 from noetl.keychain.store import CredentialSummary, Store
 
 
@@ -26,7 +26,7 @@ class CredentialsRoutes:
     ) -> Response[t.Credential]:
         """Register a credential, or replace the one of that name."""
         await self._plane.keychain.seals.make_ready()
-        mask(data.fields)  # from now on, so that not even an error repeats one
+        await mask(data.fields)  # from now on, so that not even an error repeats one
         named = name_in(name)
         tell_about(data.kind)
         await self._store.add(named, data.kind, data.fields)

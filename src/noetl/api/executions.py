@@ -12,6 +12,7 @@ from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, Quer
 from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, sender_of, tell_about
+from noetl.api.patterns import PRINTED
 from noetl.api.refusals import refusal_of
 from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
@@ -28,7 +29,7 @@ from noetl.server.views.state import state_of
 
 Key = Annotated[
     str | None,
-    HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200, pattern=t.PRINTED),
+    HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200, pattern=PRINTED),
 ]
 TraceParent = Annotated[
     str | None,

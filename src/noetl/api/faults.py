@@ -9,6 +9,7 @@ from litestar.exceptions import HTTPException, InternalServerException, Validati
 
 from noetl.api.answers import answered
 from noetl.api.context import Asking
+from noetl.api.patterns import pattern_words
 from noetl.api.refusals import refusal_of
 from noetl.api.routes import methods_at
 from noetl.api.types import ApiError, ErrorBody
@@ -75,11 +76,15 @@ def words_of(wrong: HTTPException) -> str:
     """What was wrong and where; the framework keeps it in a list beside its sentence."""
     details: Any = wrong.extra if isinstance(wrong.extra, list) else []
     found = [
-        f"{source_of(one)} {one.get('key', '')}: {misfit_words(str(one.get('message', '')))}"
+        f"{source_of(one)} {one.get('key', '')}: {said_of(one)}"
         for one in details
         if isinstance(one, dict)
     ]
     return "; ".join(found) or wrong.detail or "refused"
+
+
+def said_of(detail: dict[str, Any]) -> str:
+    return pattern_words(misfit_words(str(detail.get("message", ""))))
 
 
 def source_of(detail: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ HELD: Final = 64 * 1024 * 1024
 """Bytes of bodies that nobody has proved yet, of all calls together."""
 WITHIN: Final = 60.0
 """Seconds for such a body."""
-REFUSED: Final = "the call does not prove that it may start anything here"
+REFUSED: Final = "the signature or token of the call is missing or wrong for this path"
 
 
 class UnprovedBody:
@@ -74,8 +74,10 @@ class HooksRoutes:
             raise ServerRefused(f"the trigger '{row.path}' is paused", code="paused", status=409)
         begun = await self._start(trigger, delivery or uuid.uuid4().hex, body, headers)
         seconds = hook.wait if wait is None else wait
-        result = await self._result(request, begun.execution_id, seconds) if seconds else None
-        return answered(t.HookAnswer(execution=begun, result=result), status=202)
+        answer = t.HookAnswer(execution=begun, result=None)
+        if seconds:
+            answer = await self._waited(request, begun.execution_id, seconds)
+        return answered(answer, status=202)
 
     async def _hook(self, path: str) -> tuple[TriggerRow, Trigger, Webhook] | None:
         row = await self._plane.storage.triggers.find(path)
@@ -162,10 +164,16 @@ class HooksRoutes:
         self._plane.starts.note(trigger.path, noted)
         return listed_of(row, interrupted=False)
 
-    async def _result(self, request: Asking, execution_id: str, seconds: float) -> t.Summary | None:
+    async def _waited(self, request: Asking, execution_id: str, seconds: float) -> t.HookAnswer:
+        """The result, and beside it the execution as it stands by then."""
         waiting = self._plane.summary(execution_id, wait=seconds)
         summary = await self._context.unless_gone(request, waiting)
-        return None if summary is None else t.Summary(**summary)
+        row = await self._plane.row(execution_id)
+        if summary is not None and summary["status"] != row.status:  # it has gone on meanwhile
+            summary = await self._plane.summary(execution_id)
+            row = await self._plane.row(execution_id)
+        result = None if summary is None else t.Summary(**summary)
+        return t.HookAnswer(execution=listed_of(row, interrupted=False), result=result)
 
 
 def size_in(length: str) -> int:

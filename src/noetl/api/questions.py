@@ -1,7 +1,10 @@
 """What may be asked of a control plane: by the routes of a server, and by commands on a home."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from noetl.api import types as t
 from noetl.api.paging import cursor_of, page_of, place_in
@@ -13,6 +16,7 @@ from noetl.control.forgetting import History
 from noetl.errors import NoetlError, PlaybookNotFound, PlaybookRejected
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import timestamp
+from noetl.messages.events import Event
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
 from noetl.node.gathering import Gathered
@@ -33,7 +37,7 @@ from noetl.ports.triggers import TriggerRow
 from noetl.server.finding import Version, find_entry
 from noetl.server.holders import is_left
 from noetl.server.labels import PlaybookLabels
-from noetl.server.origins import history_of
+from noetl.server.origins import history_of, recorded_in
 from noetl.server.replay import enveloped, replay
 from noetl.server.triggering import find_row, find_trigger, shown, why_refused
 from noetl.server.verify import Verified, verify
@@ -60,6 +64,25 @@ MOST_EXPLAINED = 32
 """Executions that have ended whose explanation is kept: it takes a walk through the log."""
 
 
+class PlaneLogs:
+    """The logs of a plane, as those who compare executions read them."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+
+    async def events(self, execution_id: str) -> AsyncIterator[Event]:
+        """See `Logs`; raises ExecutionNotFound, RestartRefused where nothing of it began."""
+        await self._plane.row(execution_id)
+        log, load = self._plane.storage.log, self._plane.bodies.load
+        async for one in recorded_in(log, execution_id, load):
+            yield one.event
+
+    async def history(self, execution_id: str) -> History:
+        _, plan = await self._plane.state(execution_id)
+        log, load = self._plane.storage.log, self._plane.bodies.load
+        return await history_of(log, execution_id, plan, load)
+
+
 class PlaneQuestions(RegisterQuestions):
     """Read alone; `client.asks` has the same questions for a server, with the same answers."""
 
@@ -72,6 +95,7 @@ class PlaneQuestions(RegisterQuestions):
         self.standing = Gathered(self._standing)
         self.explanation = Gathered(self._explanation)
         self._explained: dict[str, tuple[int, Explanation]] = {}
+        self._comparing = asyncio.Lock()
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
 
@@ -183,13 +207,9 @@ class PlaneQuestions(RegisterQuestions):
         return await verify(storage.log, storage.playbooks, self.plane.results, execution_id)
 
     async def differences(self, left: str, right: str) -> Differences:
-        """Where two executions parted, task by task."""
-
-        async def read(execution_id: str) -> History:
-            _, plan = await self.plane.state(execution_id)
-            return await history_of(self.storage.log, execution_id, plan, self.plane.bodies.load)
-
-        return await differences_of(left, right, read)
+        """Where two executions parted, task by task; one question at a time has them in memory."""
+        async with self._comparing:
+            return await differences_of(left, right, PlaneLogs(self.plane))
 
     async def events(
         self,
@@ -331,6 +351,8 @@ class PlaneQuestions(RegisterQuestions):
             playbook=trigger.playbook,
             playbook_version=trigger.version,
             timezone=timezone_of(trigger),
+            on=msgspec.to_builtins(trigger.on),
+            payload=trigger.payload,
             upcoming=upcoming(row, trigger, count),
             problem=await problem_of(self.plane, trigger) or passed(row, trigger),
             unproved=self.plane.unproved[path],

@@ -41,16 +41,33 @@ def refuse_open(host: str, *, auth: bool) -> None:
         )
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one."""
+def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Shared: the kernel spreads connections."""
+    made = bound(host, port, shared=shared)
+    with refusing(made, host, port):
+        made.listen(BACKLOG)
+        made.setblocking(False)
+    return made
+
+
+def bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    """A socket that has the port and does not listen; if shared, others of this user join it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named, or asyncio leaves Nagle's algorithm on: 40 ms for each small answer.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
+    with refusing(made, host, port):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind((host, port))
-        made.listen(BACKLOG)
-        made.setblocking(False)
+    return made
+
+
+@contextmanager
+def refusing(made: socket.socket, host: str, port: int) -> Iterator[None]:
+    """What keeps us from listening there is said with what to do about it."""
+    try:
+        yield
     except (OSError, OverflowError) as wrong:
         made.close()
         reason = wrong.strerror if isinstance(wrong, OSError) else str(wrong)
@@ -58,7 +75,6 @@ def listen(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port}: {reason}; stop what listens there, or take another "
             "port (--port, NOETL_PORT)"
         ) from None
-    return made
 
 
 async def serve(
@@ -69,17 +85,19 @@ async def serve(
     auth: bool,
     owner: str | None = None,
     guest: Guest | None = None,
+    shared: bool = False,
     stop: asyncio.Event,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """
     Answer requests until `stop` is set; `ready` is told the URL once it listens. `owner` is the
-    token of the home; with a `guest`, who only looks, nothing is noted in the home.
+    token of the home; with a `guest`, who only looks, nothing is noted in the home. A `shared`
+    port is that of other shards, too (decision 0087).
 
     Requests under way get some seconds to end; streams and long polls end at once.
     """
     refuse_open(host, auth=auth)
-    listening = listen(host, port)
+    listening = listen(host, port, shared=shared)
     app = create_app(plane, auth=auth, owner=owner, guest=guest)
     server = Quiet(
         uvicorn.Config(

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from noetl.api.patterns import STORED
 from noetl.playbook.finding import Finding
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=STORED)]
 """Of anything: short, and no text that a database could not keep."""
 
 
@@ -44,6 +45,10 @@ class TriggerDetail(TriggerView, frozen=True, kw_only=True):
     name: str
     playbook: str
     playbook_version: int | str | None
+    on: dict[str, Any] = {}
+    """What starts it: the keys of its form, with their defaults."""
+    payload: dict[str, Any] | None = None
+    """What it starts the playbook with; its templates are not evaluated."""
     upcoming: list[str]
     """Of a schedule: its next planned times."""
     problem: str | None

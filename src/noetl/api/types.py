@@ -22,6 +22,7 @@ from noetl.api.editing_types import TextOffer as TextOffer
 from noetl.api.editing_types import TextOffers as TextOffers
 from noetl.api.editing_types import TextTranslated as TextTranslated
 from noetl.api.editing_types import WordAbout as WordAbout
+from noetl.api.patterns import ARCHIVE, PRINTED
 from noetl.api.register_types import AuditPage as AuditPage
 from noetl.api.register_types import AuditView as AuditView
 from noetl.api.register_types import CacheCleared as CacheCleared
@@ -48,10 +49,6 @@ from noetl.server.report import ExecutionReport
 from noetl.server.views.standing import Listed, TaskLine
 from noetl.server.waiting import WaitReason
 
-END = r"(?![\s\S])"
-"""Of a text. `$` is also right before a line feed that ends it, which may be a name of its own."""
-PRINTED = rf"^[!-~]+{END}"
-"""Characters that can be seen, none of them a blank."""
 Role = Literal["viewer", "approver", "operator", "author", "admin", "worker"]
 
 
@@ -190,7 +187,7 @@ class PruneRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A glob."""
     labels: dict[str, str] = {}
     """Of the playbooks that they ran."""
-    archive: Annotated[str, msgspec.Meta(pattern=rf"^(results{END}|s3://.|gs://.)")] | None = None
+    archive: Annotated[str, msgspec.Meta(pattern=ARCHIVE)] | None = None
     """Where they are kept before: `results`, or a bucket; a folder is refused."""
     form: Literal["jsonl", "parquet"] = "jsonl"
     dry_run: bool = True

@@ -29,7 +29,6 @@ Rows = Annotated[int, QueryParameter(ge=1, le=1000, description="Elements of a l
 Hint = Annotated[
     str | None, QueryParameter(max_length=200, description="`schema_hint` of the reference.")
 ]
-Text = str | None
 KINDS = {dict: "object", list: "list", str: "string", bool: "boolean", type(None): "null"}
 
 
@@ -53,7 +52,7 @@ class ValuesRoutes:
         scope = scope_of(execution)
         if data.event is not None:
             scope |= await outcome_at(log, execution_id, data.event)
-        tried = await try_template(data.template, scope, load)
+        tried = await try_template(data.template, scope, plane.bodies.look_into)
         value, size, cut = clipped(tried.value)
         return answered(
             t.TemplateTried(
@@ -145,9 +144,9 @@ def first_chunk(value: Any) -> Reference:
     """Whoever asks says that it is in chunks, and whoever made the value says where these are."""
     try:
         found = chunks_of(value)[0]
-    except (KeyError, TypeError, IndexError):
+    except (BodyLost, IndexError):
         found = None
-    if found is None or not isinstance(found.key, str) or not isinstance(found.schema_hint, Text):
+    if found is None:
         raise ServerRefused("the value has no chunks", code="malformed", status=400)
     return found
 

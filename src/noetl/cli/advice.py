@@ -9,7 +9,7 @@ class Advice(NamedTuple):
 
     kind: str
     says: str
-    """A pattern for the message; empty: any."""
+    """A pattern for the message; empty: any. `do` may name its groups."""
     do: str
 
 
@@ -64,7 +64,7 @@ ADVICE: Final = (
     ),
     Advice(
         "connection",
-        "refused|no connection to|found no connection",
+        "refused|no connection to|could not (?:connect|be opened)",
         "nothing answers there: "
         "start the server, or correct host and port; if it is only away at times, add a rule "
         "with `do: retry`",
@@ -118,7 +118,17 @@ ADVICE: Final = (
     ),
     Advice("exit", "code 126", "the file cannot be executed: chmod +x, or name an `interpreter`"),
     Advice("exit", "", _LOGS),
-    Advice("playbook", "", "explain the child: its id is in the message"),
+    Advice(
+        "playbook",
+        r"child execution (?P<child>\S+) ",
+        "see why the child ended: noetl explain {child}",
+    ),
+    Advice(
+        "playbook",
+        r"'(?P<file>[^']+\.ya?ml)': the playbook has \d+ errors?",
+        "correct the child; all of its errors: noetl validate {file}",
+    ),
+    Advice("playbook", "", "correct the child that the message names"),
     Advice(
         "container",
         "",
@@ -137,6 +147,7 @@ ADVICE: Final = (
         "got dict",
         "loop over its pairs, each [key, value]: add `| dictsort` to the expression",
     ),
+    Advice("loop", "got str", "make a list of the text: add `.split(',')` to the expression"),
     Advice("loop", "got int", "to count, make a list of it: `range(n) | list`"),
     Advice("loop", "", "check the value of `loop.in`, and what its iterations do"),
     Advice("limit", "", "end the cycle, or raise the limit that the message names"),
@@ -165,6 +176,7 @@ def advice_for(error: dict[str, Any], place: str, execution_id: str) -> str:
         return f"{advice_for(cause, place, execution_id)}; or allow more `attempts`"
     kind, said = str(error.get("kind")), str(error.get("message", ""))
     for one in ADVICE:
-        if one.kind == kind and re.search(one.says, said, re.IGNORECASE):
-            return one.do.format(id=execution_id, place=place)
+        found = re.search(one.says, said, re.IGNORECASE) if one.kind == kind else None
+        if found is not None:
+            return one.do.format(id=execution_id, place=place, **found.groupdict())
     return OTHERWISE.format(id=execution_id)

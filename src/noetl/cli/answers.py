@@ -1,6 +1,6 @@
 """`noetl signal`, `noetl approve` and `noetl reject`: what executions wait for (WAIT)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -17,6 +17,7 @@ from noetl.node.local import LocalNode, os_user
 from noetl.playbook.suggest import did_you_mean
 from noetl.server.ids import new_execution_id
 from noetl.server.views.standing import Standing
+from noetl.server.waiting import WaitReason
 
 SHOWN = 5
 """Other signals that are named where nothing waits for the one that was sent."""
@@ -80,14 +81,26 @@ def signal(
 
 def taker_words(standing: Standing, name: str) -> str:
     """Which wait wants it, as it stood; else it is kept, perhaps since its name is misspelt."""
-    waiting = {one: wait.place or wait.step for wait in standing.waits for one in wait.signals}
-    if name in waiting:
-        return f"'{waiting[name]}' waits for it"
+    waiting: dict[str, list[str]] = {}
+    for wait in standing.waits:
+        for one in wait.signals:
+            waiting.setdefault(one, []).append(wait.place or wait.step)
+    places = waiting.get(name, [])
+    if len(places) == 1:
+        return f"'{places[0]}' waits for it"
+    if places:
+        return f"{listed(places)} wait for it, and the first of them whose `when` lets it takes it"
     kept = "nothing waits for it now, so it is kept for the next wait of that name"
     if not waiting:
         return kept
-    others = ", ".join(f"'{one}' ({place})" for one, place in list(waiting.items())[:SHOWN])
+    others = ", ".join(f"'{one}' ({waiting[one][0]})" for one in list(waiting)[:SHOWN])
     return f"{kept}; awaited now: {others}" + did_you_mean_after(name, waiting)
+
+
+def listed(places: Sequence[str]) -> str:
+    """`'load:0', 'load:1' and 7 more`."""
+    more = f" and {len(places) - SHOWN:,} more" if len(places) > SHOWN else ""
+    return ", ".join(f"'{one}'" for one in places[:SHOWN]) + more
 
 
 def did_you_mean_after(name: str, known: Iterable[str]) -> str:
@@ -129,8 +142,11 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
         as_json: bool,
         target: Target,
     ) -> int:
-        given: dict[str, Any] = dict(map(field_of, fields))
+        for text in fields:
+            field_of(text, frozenset())  # what cannot be read is told before anybody is asked
         before = ask(target, lambda asked: asked.standing(execution_id))
+        texts = text_fields(before.waits)
+        given: dict[str, Any] = dict(field_of(text, texts) for text in fields)
         if target.local:
 
             async def answered(local: LocalNode) -> None:
@@ -160,15 +176,23 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
     return command
 
 
-def field_of(text: str) -> tuple[str, Any]:
-    """`amount=12` is a number, `note=yes it is` a text: what is JSON is taken for it."""
+def text_fields(waits: Iterable[WaitReason]) -> frozenset[str]:
+    """The fields that are text in every form that has them."""
+    asked = [(name, field["type"]) for wait in waits for name, field in wait.form.items()]
+    others = {name for name, kind in asked if kind != "string"}
+    return frozenset(name for name, _ in asked) - others
+
+
+def field_of(text: str, texts: frozenset[str]) -> tuple[str, Any]:
+    """`amount=12` is a number, `note=yes it is` a text; `note=12` is one where the form says so."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise click.BadParameter(f"--set takes FIELD=VALUE, got {text!r}")
     try:
-        return name, msgspec.json.decode(value)
+        found = msgspec.json.decode(value)
     except msgspec.DecodeError:
         return name, value
+    return name, value if name in texts and not isinstance(found, str) else found
 
 
 approve = answering(

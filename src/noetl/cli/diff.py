@@ -14,7 +14,7 @@ Examples:
   noetl diff 06h3k9v2q8m4x0c7w1 06h3k9wq1f0a5n2s8t --json
 
 \b
-Exit codes: 0 every task came to the same, 1 some did not, 3 usage or environment.
+Exit codes: 0 every task had the same outcome, 1 some did not, 3 usage or environment.
 """
 
 
@@ -34,7 +34,7 @@ def lines_of(found: Differences) -> list[str]:
     lines = [line for one in found.differences for line in difference_lines(one)]
     if found.parted > len(found.differences):
         lines.append(f"… and {found.parted - len(found.differences):,} more")
-    same = f"{count(found.same, 'task')} came to the same"
+    same = f"{count(found.same, 'task')} had the same outcome"
     return [*lines, f"{same}, {found.parted:,} did not"]
 
 

@@ -30,7 +30,7 @@ def block(
     yield f"{tag}: {paint('strong', plain(finding.message))}"
     place = f"{plain(name)}:{finding.line}:{finding.column}"
     if finding.line == 0:  # of the request (VAL-7)
-        place = f"what is given to {plain(name)}"
+        place = f"the input of {plain(name)}"
     yield f"{margin}{paint('note', '-->')} {place}  {plain(finding.path)}".rstrip()
     if 0 < finding.line <= len(lines):
         shown, carets = excerpt(lines[finding.line - 1], finding.column, room - len(number) - 3)

@@ -23,6 +23,7 @@ from noetl.errors import NoetlError, PlaybookRejected, RestartRefused
 from noetl.messages.envelope import timestamp
 from noetl.node.local import LocalNode
 from noetl.node.restarts import Followed
+from noetl.playbook.load import load
 from noetl.server.active import ActiveExecution
 
 EPILOG = """\b
@@ -171,11 +172,12 @@ def there(target: Target, execution_id: str, wish: Wish, source: PlaybookSource 
     def begin(client: Client) -> StartedExecution:
         version: int | str | None = wish.version
         if source is not None:
-            entry = client.register(source.text).entry
-            path = client.standing(execution_id).path
-            if entry.path != path:
-                raise RestartRefused(f"the file is of '{entry.path}', the execution of '{path}'")
-            version = entry.version
+            refuse_other(source, client.standing(execution_id).path)
+            registered = client.register(source.text)
+            version = registered.entry.version
+            if registered.fresh:  # stays in the catalog, also where the restart is refused
+                said = f"registered, {registered.entry.path} version {version}"
+                print_line(f"{source.name}: {said}", err=True)
         return client.restart(
             execution_id, chosen=wish.chosen, version=version, payload=wish.payload, key=wish.key
         )
@@ -192,6 +194,17 @@ def there(target: Target, execution_id: str, wish: Wish, source: PlaybookSource 
         print_line(f"{begun.path}: execution {begun.execution_id}, restarted from {execution_id}")
         print_line(f"follow it: noetl events {begun.execution_id} --follow", err=True)
     return exits.OK
+
+
+def refuse_other(source: PlaybookSource, path: str) -> None:
+    """Before it is registered: what is started by that path next would follow it."""
+    document = load(source.text).document
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    given = metadata.get("path") if isinstance(metadata, dict) else None
+    if given is not None and given != path:
+        raise RestartRefused(
+            f"the file is of '{given}', the execution of '{path}'; nothing was registered"
+        )
 
 
 # ── many ─────────────────────────────────────────────────────────────────────────────────────

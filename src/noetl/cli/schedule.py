@@ -13,6 +13,7 @@ from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
 from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.neighbours import neighbours_of
 from noetl.cli.output import JSON, examples, print_line, some_playbook, tell, tell_each
 from noetl.cli.register import registered_text
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
@@ -20,7 +21,7 @@ from noetl.cli.running.words import count as counted
 from noetl.cli.source import PlaybookSource
 from noetl.cli.target import aimed, ask, at_server
 from noetl.cli.trigger import PATH, add_orders, in_zone, show_all, warn_of
-from noetl.cli.validate import tell_findings
+from noetl.cli.validate import tell_findings, tell_warnings
 from noetl.errors import PlaybookRejected
 from noetl.messages.envelope import timestamp
 from noetl.node.local import LocalNode
@@ -28,6 +29,7 @@ from noetl.node.trigger_trials import timezone_of
 from noetl.playbook.load import load_document
 from noetl.playbook.occurrences import BadSchedule, moment
 from noetl.server.triggering import find_trigger, now_ms
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -126,17 +128,17 @@ def refuse_past(at: str | None, timezone: str) -> None:
 
 
 def added(text: str, path: str, *, dry_run: bool, as_json: bool, target: Target) -> int:
-    loaded = load_document(text)
+    source = PlaybookSource(path, text.encode())
+    loaded = load_document(text, KnownKinds(), neighbours_of(source, target))
     if loaded.trigger is None:
-        source = PlaybookSource(path, text.encode())
         return tell_findings(source, loaded.findings, as_json, err=True)
+    tell_warnings(source, loaded.findings, "tell")
     if dry_run:
         print_line(text.rstrip())
         return exits.OK
     try:
         entry, fresh = registered_text(text, None, target)
     except PlaybookRejected as rejected:
-        source = PlaybookSource(path, text.encode())
         return tell_findings(source, rejected.findings, as_json, err=True)
     found = ask(target, lambda asked: asked.trigger(path))
     word = "registered" if fresh else "unchanged"

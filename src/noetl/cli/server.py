@@ -3,6 +3,7 @@
 import click
 
 from noetl.cli import exits
+from noetl.cli.background.crew import TIED
 from noetl.cli.background.launch import await_ready, follow, launch, stop, variables
 from noetl.cli.contexts import Target
 from noetl.cli.lazy import HelpfulGroup
@@ -12,7 +13,7 @@ from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
 from noetl.extras import is_installed
 from noetl.messages.envelope import timestamp
-from noetl.node.pid_file import PidFile, RunningProcess
+from noetl.node.pid_file import PidFile, RunningProcess, shard_file, shards_of
 from noetl.settings import Settings, read_settings
 from noetl.tools.environment import VARIABLES
 
@@ -75,11 +76,27 @@ OPEN = click.option(
     metavar="N",
     help="Also start N workers that stop with the server.",
 )
+@click.option(
+    "--shards",
+    type=click.IntRange(min=1, max=64),
+    default=1,
+    metavar="N",
+    help="Run N server processes behind one address (PostgreSQL and NATS) [1].",
+)
+@click.option("--shard", type=int, hidden=True)
+@click.option(TIED, "with_parent", is_flag=True, hidden=True)
 @OPEN
 @WAIT
 @JSON
 def start(
-    foreground: bool, workers: int, timeout: float, as_json: bool, **flags: str | bool | None
+    foreground: bool,
+    workers: int,
+    shards: int,
+    shard: int | None,
+    with_parent: bool,
+    timeout: float,
+    as_json: bool,
+    **flags: str | bool | None,
 ) -> int:
     """
     Start a server on this home, in the background unless --foreground.
@@ -87,12 +104,21 @@ def start(
     Its log and pid file are in `run` in the home, and the token of the owner of the home is in
     `token`, where commands on the same home find it. With --open it needs no token and listens on
     loopback only. While the database or the queue is unavailable, it waits and says so.
+
+    A server process uses one core. With --shards N one process minds N servers that share the port:
+    connections are spread over them, and one that dies is started again.
     """
     demand_framework("noetl server start")
     settings = read_settings(flags=flags)
+    if shards > 1:
+        from noetl.cli.background.sharding import refuse_alone
+
+        refuse_alone(settings, shards)
     if foreground:
-        return in_foreground(settings, workers)
-    words = ["server", "start", "--foreground", "--worker", str(workers)]
+        if shard is not None:
+            return as_shard(settings, workers, shard, with_parent=with_parent)
+        return in_foreground(settings, workers, shards)
+    words = ["server", "start", "--foreground", "--worker", str(workers), "--shards", str(shards)]
     return in_background(settings, words, timeout, as_json)
 
 
@@ -101,13 +127,28 @@ def demand_framework(command: str) -> None:
         raise needs_extra(command, "server")
 
 
-def in_foreground(settings: Settings, workers: int) -> int:
+def in_foreground(settings: Settings, workers: int, shards: int) -> int:
     from noetl.cli.background.serving import run_server
+    from noetl.cli.background.sharding import run_shards
     from noetl.cli.running.attend import runner, settle_garbage
 
     with PidFile(settings.home, NAME).held("a server") as held:
         settle_garbage()
-        runner()(run_server(settings, held, workers=workers))
+        if shards > 1:
+            runner()(run_shards(settings, held, shards=shards, workers=workers))
+        else:
+            runner()(run_server(settings, held, workers=workers))
+    return exits.OK
+
+
+def as_shard(settings: Settings, workers: int, place: int, *, with_parent: bool) -> int:
+    """One of several servers of the home; the process that started it holds the home's own file."""
+    from noetl.cli.background.serving import run_server
+    from noetl.cli.running.attend import runner, settle_garbage
+
+    with shard_file(settings.home, place).held("a shard", with_server=True) as held:
+        settle_garbage()
+        runner()(run_server(settings, held, workers=workers, shard=with_parent))
     return exits.OK
 
 
@@ -159,6 +200,10 @@ def standing(running: RunningProcess | None, *, is_ready: bool, file: PidFile) -
         "started_at": None if running is None else timestamp(running.started_at),
         "uses": {} if running is None else running.uses,
         "log": str(file.log),
+        "shards": [
+            {"shard": place, "pid": None if found is None else found.pid}
+            for place, found in shards_of(file.home)
+        ],
     }
 
 
@@ -199,6 +244,9 @@ def status(as_json: bool, target: Target) -> int:
         since = timestamp(running.started_at)
         said = f"running at {running.url}, process {running.pid}, since {since}, {word}"
         said += "".join(f"\n  {name}: {value}" for name, value in running.uses.items())
+        for place, found in shards_of(file.home):
+            at = "is away; it is started again" if found is None else f"process {found.pid}"
+            said += f"\n  shard {place}: {at}"
     tell(standing(running, is_ready=is_ready, file=file), said, as_json=as_json)
     return exits.OK if is_ready else exits.FAILED
 

@@ -38,16 +38,19 @@ class PlaybookSource(msgspec.Struct, frozen=True):
     """That of its file: where its relative paths begin."""
 
     def beside(self, name: str) -> str | None:
-        """The text of a file that the playbook names; None where it is none, or too long."""
+        """
+        The text of a file that the playbook names; None where it is none, or too long. It lies
+        below the playbook's folder, as when it runs: a translation shows what is in it.
+        """
+        from noetl.tools.paths import inside, open_file  # most playbooks name no file
+        from noetl.tools.refusal import Refusal
+
         try:
-            file = (self.folder or Path.cwd()) / name
-            if not file.is_file():  # a pipe would be waited for, for ever
-                return None
-            with file.open(encoding="utf-8") as opened:
-                text = opened.read(READ_AT_MOST)
-        except (OSError, ValueError):
+            with open_file(inside(str(self.folder or Path.cwd()), name)) as opened:
+                content = opened.read(READ_AT_MOST)
+            return text_of(content) if len(content) < READ_AT_MOST else None
+        except (OSError, ValueError, Refusal):
             return None
-        return text if len(text) < READ_AT_MOST else None
 
     @property
     def text(self) -> str:

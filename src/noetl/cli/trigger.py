@@ -1,8 +1,8 @@
 """`noetl trigger`: what starts executions, how it stands, and what it would do (START)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -245,6 +245,19 @@ def refused_words(found: TriggerDetail) -> str:
     return f"{count(found.unproved, 'call')} that proved nothing{why}"
 
 
+def compact(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def words_of(on: Mapping[str, Any]) -> str:
+    """The keys of a schedule or another form as one writes them; those without a value are not."""
+    return ", ".join(
+        f"{key}: {value if isinstance(value, str) else compact(value)}"
+        for key, value in on.items()
+        if value is not None
+    )
+
+
 def lines_of(found: TriggerDetail) -> list[str]:
     shown = [
         (
@@ -252,6 +265,8 @@ def lines_of(found: TriggerDetail) -> list[str]:
             found.playbook + (f"@{found.playbook_version}" if found.playbook_version else ""),
         ),
         ("kind", f"{found.kind}, version {found.version}{', paused' if found.paused else ''}"),
+        ("on", words_of(found.on)),
+        ("payload", found.payload and compact(found.payload)),
         *(("next", in_zone(at, found.timezone)) for at in found.upcoming),
         ("last", found.last_at and f"{found.last_at}, execution {found.last_execution_id}"),
         ("skipped", found.skipped_at and f"{found.skipped_at}: {found.skipped_why}"),

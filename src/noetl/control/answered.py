@@ -97,7 +97,7 @@ def refuse_older(history: History, changes: Changes) -> None:
         assert isinstance(first, e.ExecutionRequested), "a log begins with its request"
         raise RestartRefused(
             f"step '{stale[0]}' was answered in {first.origin_execution_id}, and what was asked "
-            "there would be another now: restart that execution, and it is asked again"
+            "there would be different now: restart that execution, and it asks again"
         )
 
 

@@ -92,11 +92,24 @@ def nothing_waits(execution: Execution, asked: str | None) -> str:
     others = approvals(execution)
     names = list(names_among(others).values())
     if not names:
-        return message
+        return message + awaited_instead(execution)
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     listed = f"waiting for an answer: {', '.join(names[:SHOWN])}{more}"
     hint = did_you_mean(asked or "", [*names, *(wait.step for wait, _ in others)], "")
     return f"{message}; {listed}; {hint}" if hint else f"{message}; {listed}"
+
+
+def awaited_instead(execution: Execution) -> str:
+    """Somebody who answers a wait for a signal is told what it waits for."""
+    signals = {
+        f"'{place_of(wait.step, wait.task_run_id)}' waits for signal '{arm['name']}'": None
+        for wait in pending(execution)
+        for arm in wait.awaits
+        if arm["by"] == "signal"
+    }
+    if not signals:
+        return ""
+    return f"; {', '.join(list(signals)[:SHOWN])}: send it with `noetl signal`"
 
 
 def refuse_stranger(arm: Mapping[str, Any], known_as: tuple[str, ...] | None) -> None:
@@ -144,7 +157,7 @@ def filled_in(
 
 
 def misfit(name: str, field: Mapping[str, Any], value: Any) -> str | None:
-    expected = FIELD_TYPES[field["type"]]
+    expected = FIELD_TYPES.get(field["type"], object)  # one that was masked fits everything
     boolean = isinstance(value, bool) and field["type"] != "boolean"
     if boolean or not isinstance(value, expected):
         return f"the field '{name}' is {value!r:.80}, expected {field['type']}"

@@ -56,12 +56,17 @@ def decide(
     and ask again on a state that was read again from the log. Whoever is `hurried`, since an event
     loop waits for him, may be told so of a decision that only takes long (TPL-5).
     """
+    made = {} if bodies is None else bodies
+    return decide_next(Deciding(plan, execution, made, lost or {}, hurried=hurried), given, at=at)
+
+
+def decide_next(deciding: Deciding, given: r.Input, *, at: int) -> list[e.Event] | Needs:
+    """The same for an input that shares what the decisions of one row are made with."""
+    execution = deciding.execution
     if execution.finished:  # NEXT-8: from then on every report is refused
         return []
     execution.now = at
-    deciding = Deciding(
-        plan, execution, {} if bodies is None else bodies, lost or {}, hurried=hurried
-    )
+    deciding.begin()
     try:
         TAKE[type(given)](deciding, given)
         if deciding.events:

@@ -2,19 +2,20 @@
 
 from collections import deque
 from collections.abc import Mapping, MutableMapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from noetl.control.evolve import EVOLVE, evolve_iteration
+from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
+from noetl.control.in_one_go import Passage, evolve_iteration, evolve_passage, evolve_run
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.expression.limits import LARGEST_LOADED
 from noetl.expression.lookup import BODIES
 from noetl.expression.meter import METER, NOW, THEN, Meter
 from noetl.messages import events as e
 from noetl.messages.codec import decode_body, encode
-from noetl.messages.fitting import HOLDS, INLINE, EventTooLarge, Fitting, is_small
+from noetl.messages.fitting import HOLDS, INLINE, Fitting, Unfitting, is_small
 from noetl.messages.names import FOLDED, canonical
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, in_chunks, joined
@@ -91,16 +92,20 @@ class Deciding:
     ) -> None:
         self.plan = plan
         self.execution = execution
-        self.events: list[e.Event] = []
         self.tokens: deque[Token] = deque()
         """Tokens to be tried, in order."""
         self.boundaries: deque[tuple[Run, e.Boundary, int]] = deque()
         """Ended runs whose routers are to be asked, with the `seq` of their end."""
-        self.missing: list[Reference] = []
-        """Bodies that must be loaded before this can be decided."""
         self._bodies = bodies
         self._lost = lost
         self._hurried = hurried
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing is decided yet on the next input."""
+        self.events: list[e.Event] = []
+        self.missing: list[Reference] = []
+        """Bodies that must be loaded before this can be decided."""
         self._beside: Scope | None = None
 
     @property
@@ -133,6 +138,18 @@ class Deciding:
         """Add all events of one iteration, which has ended well and wrote nothing."""
         self.events += events
         evolve_iteration(self.execution, run, events, self.plan)
+
+    def emit_run(self, run: Run, events: list[e.Event]) -> None:
+        """Add the rest of a run, which has ended well and wrote nothing."""
+        self.events += events
+        evolve_run(self.execution, events, self.plan)
+        done = cast(e.StepDone, events[-1])
+        self.boundaries.append((run, done, self.execution.seq))
+
+    def emit_passage(self, passage: Passage) -> None:
+        """Add an arc with the run that its token leads to at once."""
+        self.events += passage
+        evolve_passage(self.execution, passage, self.plan)
 
     def note(self, event: e.Event) -> None:
         """Add an event that moves nothing that outlives this decision."""
@@ -204,7 +221,7 @@ class Deciding:
     def fit(self, event: E, *, strict: bool = False) -> E:
         """
         The event as the log can take it: what is too large for it lies outside (EVT-4). Where a
-        template made it, `strict` fails that for values that cannot be moved.
+        template made it, `strict` fails that for values that cannot be moved, or are too deep.
         """
         execution, largest = self.execution, self.plan.limits.max_payload_bytes
         if is_small(event, min(INLINE, largest)):
@@ -214,8 +231,8 @@ class Deciding:
             return fit_by_field(event, largest, moves)
         try:
             return moves.event(event, strict=strict)
-        except EventTooLarge as large:
-            raise TemplateFailed(str(large)) from None
+        except Unfitting as wrong:
+            raise TemplateFailed(str(wrong)) from None
 
     def make(self, event: e.Event) -> None:
         """Add an event of the server's own, as the log can take it."""

@@ -19,14 +19,13 @@ from noetl.control.execution import (
     Part,
     Run,
     Suspension,
-    Tally,
     Token,
 )
 from noetl.control.folding import (
     begin_iteration,
     begin_loop,
+    begin_run,
     end_iteration,
-    end_whole,
     part_of,
     take_task_done,
 )
@@ -36,7 +35,7 @@ from noetl.messages import events as e
 from noetl.messages.codec import decode, encode
 from noetl.messages.names import CLASSES
 from noetl.messages.places import place_of
-from noetl.pipeline.frame import Frame, TaskWait
+from noetl.pipeline.frame import TaskWait
 from noetl.playbook.plan import Plan
 
 REMEMBERED = 10_000
@@ -55,16 +54,6 @@ def evolve(execution: Execution, event: e.Event, plan: Plan) -> None:
     change = EVOLVE.get(type(event))
     if change is not None:
         change(execution, event, plan)
-
-
-def evolve_iteration(execution: Execution, run: Run, events: list[e.Event], plan: Plan) -> None:
-    """What `evolve` comes to for an iteration from start to good end, in one go (LOOP-9)."""
-    done = cast(e.IterationDone, events[-1])
-    execution.seq += len(events)
-    part = run.parts[done.part]
-    part.taken += len(events) - 1
-    _progress(execution, part)
-    end_whole(execution, run, done, plan.steps[run.step])
 
 
 def _requested(execution: Execution, event: e.ExecutionRequested, plan: Plan) -> None:
@@ -180,20 +169,9 @@ def _step_scheduled(execution: Execution, event: e.StepScheduled, plan: Plan) ->
         meeting.waiting.pop(tokens[0].round, None)
         if len(tokens) < len(step.join.sources):  # others may still come, and are absorbed
             meeting.fired[tokens[0].round] = True
-    execution.runs[event.step_run_id] = Run(
-        step_run_id=event.step_run_id,
-        step=event.step,
-        args=tokens[0].args if event.args is None else event.args,
-        ctx=execution.ctx,
-        rounds=tokens[0].rounds if event.rounds is None else event.rounds,
-        frame=Frame() if step.loop is None else None,
-    )
-    execution.step_runs += 1
-    tally = execution.tallies.get(event.step)
-    if tally is None:
-        execution.tallies[event.step] = tally = Tally()
-    tally.runs += 1
-    tally.status = "running"
+    args = tokens[0].args if event.args is None else event.args
+    rounds = tokens[0].rounds if event.rounds is None else event.rounds
+    begin_run(execution, event, step, args, rounds)
 
 
 def _step_parked(execution: Execution, event: e.StepParked, _: Plan) -> None:
@@ -249,7 +227,7 @@ def _task_cached(execution: Execution, event: e.TaskCached, _: Plan) -> None:
     execution.runs[event.step_run_id].parts[event.part].taken += 1
 
 
-def _progress(execution: Execution, part: Part) -> None:
+def progress(execution: Execution, part: Part) -> None:
     """What was recorded is safe: workers that were lost before it count no more (T11)."""
     part.taken += 1
     if part.lost and execution.rules >= 2:
@@ -258,7 +236,7 @@ def _progress(execution: Execution, part: Part) -> None:
 
 def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    _progress(execution, run.parts[event.part])
+    progress(execution, run.parts[event.part])
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
     if event.outcome["status"] == "error" and event.do in GOES_ON:
@@ -360,11 +338,11 @@ def _iteration_ended(
     execution: Execution, event: e.IterationDone | e.IterationFailed, plan: Plan
 ) -> None:
     run = execution.runs[event.step_run_id]
-    _progress(execution, run.parts[event.part])
+    progress(execution, run.parts[event.part])
     end_iteration(execution, run, event, plan.steps[run.step])
 
 
-def _step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan) -> None:
+def step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan) -> None:
     if type(event) is e.LoopDone:
         if event.parent_id is not None:
             execution.runs[event.step_run_id].parts[event.part].taken += 1
@@ -391,7 +369,7 @@ def _step_failed(execution: Execution, event: e.StepFailed, plan: Plan) -> None:
         execution.ending = (event.step, event.result, event.error)
 
 
-def _next_evaluated(execution: Execution, event: e.NextEvaluated, _: Plan) -> None:
+def next_evaluated(execution: Execution, event: e.NextEvaluated, _: Plan) -> None:
     ending, execution.ending = execution.ending, None
     if event.error is not None:
         _fail(execution, event.step, event.error)
@@ -480,10 +458,10 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.IterationStarted: _iteration_started,
     e.IterationDone: cast(Evolve, _iteration_ended),
     e.IterationFailed: cast(Evolve, _iteration_ended),
-    e.LoopDone: cast(Evolve, _step_done),
-    e.StepDone: cast(Evolve, _step_done),
+    e.LoopDone: cast(Evolve, step_done),
+    e.StepDone: cast(Evolve, step_done),
     e.StepFailed: _step_failed,
-    e.NextEvaluated: _next_evaluated,
+    e.NextEvaluated: next_evaluated,
     e.ExecutionQueued: _queued,
     e.ExecutionAdmitted: _admitted,
     e.ExecutionPaused: _paused,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.control.execution import Ended, Execution, LoopRun, Part, Pile, Run
+from noetl.control.execution import Ended, Execution, LoopRun, Part, Pile, Run, Tally
 from noetl.control.reducers import LOOKS_INTO, PILED, describe, fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
@@ -53,6 +53,31 @@ def part_of(event: e.TokenEnqueued) -> Part:
     return Part(
         part=event.part, first=event.first, last=event.last, left=max(1, event.last - event.first)
     )
+
+
+def begin_run(
+    execution: Execution,
+    event: e.StepScheduled,
+    step: StepPlan,
+    args: dict[str, Any],
+    rounds: dict[str, int],
+) -> Run:
+    """The run that a step was scheduled for."""
+    execution.runs[event.step_run_id] = run = Run(
+        step_run_id=event.step_run_id,
+        step=event.step,
+        args=args,
+        ctx=execution.ctx,
+        rounds=rounds,
+        frame=Frame() if step.loop is None else None,
+    )
+    execution.step_runs += 1
+    tally = execution.tallies.get(event.step)
+    if tally is None:
+        execution.tallies[event.step] = tally = Tally()
+    tally.runs += 1
+    tally.status = "running"
+    return run
 
 
 def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:

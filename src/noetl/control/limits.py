@@ -70,6 +70,7 @@ def start_asked(
 
 
 LIMIT = "`executor.spec.limit`"
+ENDS = (e.StepDone, e.StepFailed, e.LoopDone)
 
 
 def waiting(execution: Execution) -> Iterator[tuple[str, Token | e.StepParked]]:
@@ -101,14 +102,19 @@ def released(plan: Plan, events: Iterable[e.Event]) -> tuple[str, ...]:
     """The claims that end with these events: those of step runs, or all with the execution."""
     holders: list[str] = []
     for event in events:
-        if isinstance(event, e.WorkflowFinished):
+        if type(event) is e.WorkflowFinished:
             return ("",)
-        inner = isinstance(event, e.LoopDone) and event.parent_id is not None
-        if inner or not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
+        if not isinstance(event, ENDS):
             continue
-        if plan.steps[event.step].limit is not None:
+        inner = isinstance(event, e.LoopDone) and event.parent_id is not None
+        if not inner and plan.steps[event.step].limit is not None:
             holders.append(event.step_run_id)
     return tuple(holders)
+
+
+def holds_place(events: Iterable[e.Event]) -> bool:
+    """Whether a first decision rests on a place that was given before it (LIMIT-3)."""
+    return e.ExecutionAdmitted in map(type, events)
 
 
 def hoping(plan: Plan, execution: Execution) -> frozenset[str]:

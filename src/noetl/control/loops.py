@@ -28,14 +28,18 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         total = length_of(items)
         if total is None:  # a list that was streamed into the store says nothing of its length
             total = length_of(value_of(deciding, items))
+        started = None
+        if total is not None:
+            begun = e.LoopStarted(**ids, total=total, items=items, mode=plan.mode, exec=plan.exec)
+            started = deciding.fit(begun, strict=True)
     except TemplateFailed as fault:
         error = template_error(fault, f"`loop.in` of step '{run.step}'")
         end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error, source=deciding.own)))
         return
-    if total is None:
+    if started is None:
         end(deciding, run, e.StepFailed(**ids, error=no_list(items, deciding), source=deciding.own))
         return
-    deciding.make(e.LoopStarted(**ids, total=total, items=items, mode=plan.mode, exec=plan.exec))
+    deciding.emit(started)
     if total and plan.exec == "local":
         deciding.emit(e.TokenEnqueued(**ids, pool=deciding.plan.executor.pool))
     else:

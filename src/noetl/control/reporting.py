@@ -49,28 +49,32 @@ def take_report(deciding: Deciding, report: Report) -> None:
 
 
 def _take_in(deciding: Deciding, run: Run, report: Report) -> None:
+    over = ends_plainly(run, report.events)
     if report.epoch > run.parts[report.part].epoch:
-        deciding.emit(
-            e.TokenClaimed(
-                step=run.step,
-                step_run_id=run.step_run_id,
-                worker=report.worker,
-                epoch=report.epoch,
-                part=report.part,
-            )
+        claimed = e.TokenClaimed(
+            step=run.step,
+            step_run_id=run.step_run_id,
+            worker=report.worker,
+            epoch=report.epoch,
+            part=report.part,
         )
+        deciding.note(claimed) if over else deciding.emit(claimed)
+    if over:
+        deciding.emit_run(run, report.events)
+        return
     if run.loop is None and type(report.events[-1]) in ENDS:
         _take_end(deciding, run, report.events)
         return
     events, at = report.events, 0
     follows = run.loop is None or bool(deciding.plan.waits or run.suspended)
     while at < len(events):
-        length = 0 if follows else whole_iteration(events, at)
+        kind = type(events[at])
+        length = whole_iteration(events, at) if kind is e.IterationStarted and not follows else 0
         if length:
             deciding.emit_iteration(run, events[at : at + length])
             at += length
             continue
-        take = TAKEN.get(type(events[at]))
+        take = TAKEN.get(kind)
         if take is None:
             deciding.emit(events[at])
         else:
@@ -81,7 +85,8 @@ def _take_in(deciding: Deciding, run: Run, report: Report) -> None:
 def whole_iteration(events: list[e.Event], at: int) -> int:
     """
     How many events from there on are one iteration, from its start to a good end, that wrote
-    nothing; 0 for anything else. Its frame need not be followed: nothing is left of it.
+    nothing; 0 for anything else. Its frame need not be followed: nothing is left of it. Whoever
+    reads the log does follow it, so nothing that he would trip over is taken for one.
     """
     first = events[at]
     if type(first) is not e.IterationStarted or first.parent_id is not None:
@@ -92,13 +97,44 @@ def whole_iteration(events: list[e.Event], at: int) -> int:
         if type(event) is e.TaskStarted:
             plain = True
         elif type(event) is e.TaskDone:
-            plain = not event.set_ctx and event.outcome["status"] == "ok"
+            plain = is_plain(event)
         else:
-            own = type(event) is e.IterationDone and event.iteration_id == first.iteration_id
+            own = type(event) is e.IterationDone and same_iteration(first, event)
             return last + 1 - at if own else 0
-        if not plain or not event.task_run_id.startswith(prefix):
+        # A task run of the iteration itself: one below it is of a loop inside it.
+        if not plain or not event.task_run_id.removeprefix(prefix).isdecimal():
             return 0
     return 0
+
+
+def same_iteration(first: e.IterationEvent, last: e.IterationEvent) -> bool:
+    return (
+        first.iteration_id == last.iteration_id
+        and first.index == last.index
+        and last.parent_id is None
+    )
+
+
+def is_plain(event: e.TaskDone) -> bool:
+    """A good outcome that wrote nothing; what a jump or a failure leads to, the frame finds."""
+    ok = event.outcome["status"] == "ok" and event.do not in FOUND
+    return ok and event.to is None and not event.set_ctx
+
+
+def ends_plainly(run: Run, events: list[e.Event]) -> bool:
+    """
+    Whether these are the rest of a run that ends well and wrote nothing. Its frame need not be
+    followed: nothing is left of it.
+    """
+    if type(events[-1]) is not e.StepDone or run.frame is None or run.frame.inner is not None:
+        return False
+    for event in events:
+        if type(event) is e.TaskDone:
+            if not is_plain(event):
+                return False
+        elif type(event) not in PLAIN:
+            return False
+    return True
 
 
 def _take_end(deciding: Deciding, run: Run, events: list[e.Event]) -> None:
@@ -116,7 +152,7 @@ def _take_end(deciding: Deciding, run: Run, events: list[e.Event]) -> None:
 
 def moves_no_more(run: Run, event: e.Event) -> bool:
     """Whether it is an outcome that matters to nothing but a run that ends now."""
-    if type(event) is not e.TaskDone or event.set_ctx or event.outcome["status"] != "ok":
+    if type(event) is not e.TaskDone or not is_plain(event):
         return False
     return run.frame is not None and run.frame.inner is None
 
@@ -198,6 +234,9 @@ def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:
 ENDS = {e.StepDone, e.StepFailed}
 FOLLOWED = {e.StepStarted, e.TaskStarted, e.TaskCached}
 """Events that move nothing but the run itself."""
+PLAIN = FOLLOWED | {e.StepDone}
+FOUND = ("jump", "fail")
+"""What outcomes do that needs more of the frame than its next task."""
 
 TAKEN: dict[type[e.Event], Any] = {
     e.TaskDone: _task_done,

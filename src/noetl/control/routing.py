@@ -4,6 +4,7 @@ from typing import Any
 
 from noetl.control.deciding import Deciding, EventName
 from noetl.control.execution import Run
+from noetl.control.in_one_go import Passage
 from noetl.control.loops import summary
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
@@ -33,7 +34,11 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         deciding.make(e.NextEvaluated(step=step, step_run_id=run_id, on=on, error=fault.error))
         return
     arcs = [arc.number for arc in fired]
-    deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on, arcs=arcs))
+    evaluated = e.NextEvaluated(step=step, step_run_id=run_id, on=on, arcs=arcs)
+    if len(fired) == 1 and passes_on(deciding, fired[0].step):
+        deciding.emit_passage(passage(deciding, run, evaluated, fired[0], inscribed[0], seq))
+        return
+    deciding.emit(evaluated)
     for ordinal, arc in enumerate(fired):
         token_id = f"{seq}.{ordinal}"
         deciding.note(
@@ -55,6 +60,48 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         )
         deciding.tokens.append(deciding.execution.tokens[token_id])
 
+
+def passes_on(deciding: Deciding, to: str) -> bool:
+    """Whether the token of the only arc that fires leads to a run at once, whatever else is."""
+    execution, plan = deciding.execution, deciding.plan
+    return (
+        to in plan.unasked
+        and execution.status == "running"
+        and execution.step_runs < plan.limits.max_step_runs
+        and not (execution.failed or deciding.boundaries or deciding.tokens)
+    )
+
+
+def passage(
+    deciding: Deciding,
+    run: Run,
+    evaluated: e.NextEvaluated,
+    arc: ArcPlan,
+    args: dict[str, Any],
+    seq: int,
+) -> Passage:
+    """What `route` and then `schedule` tell of such a token."""
+    step, run_id, to = run.step, run.step_run_id, arc.step
+    token_id = f"{seq}.0"
+    leads_to = f"{deciding.execution.seq + CREATED}.0"  # named after the token's event (EVT-0)
+    return (
+        evaluated,
+        e.NextFired(step=step, step_run_id=run_id, arc=arc.number, to=to, token_id=token_id),
+        e.TokenCreated(
+            token_id=token_id,
+            step=to,
+            args=args,
+            parent_step_run_id=run_id,
+            source=step,
+            rounds=run.rounds,
+        ),
+        e.StepScheduled(step=to, step_run_id=leads_to, tokens=[token_id]),
+        e.TokenEnqueued(step=to, step_run_id=leads_to, pool=deciding.plan.executor.pool),
+    )
+
+
+CREATED = 3
+"""The place of `token.created` in a passage."""
 
 FROM_ONE = 4
 """The rules by which people count arcs as they count rules of a policy: from 1."""

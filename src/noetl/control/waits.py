@@ -117,7 +117,12 @@ def send_signal(deciding: Deciding, given: r.SendSignal) -> None:
     signal = KeptSignal(
         signal=given.signal, data=received.content, sender=given.sender, at=execution.now
     )
-    wanting = [(wait, arm) for wait in pending(execution) for arm in arms_for(wait, given.signal)]
+    wanting = [  # `arms_for`, without a call for each of thousands of waits
+        (wait, arm)
+        for wait in pending(execution)
+        for arm in wait.awaits
+        if arm["by"] == "signal" and arm["name"] == given.signal
+    ]
     for wait, arm in sorted(wanting, key=lambda found: found[0].seq):
         run = execution.runs[wait.step_run_id]
         answer = taken_by(deciding, run, wait, arm, signal)
@@ -132,15 +137,17 @@ def refusal_of_signal(execution: Execution, given: r.SendSignal) -> str | None:
     """Why a signal is not taken; None where it is."""
     if was_sent(execution, given):
         return f"a signal with the id '{given.signal_id}' came before"
+    if not execution.stop and len(execution.signals) < KEPT:
+        return None  # as nearly always, and without a look at what may be thousands of waits
     awaited = any(arms_for(wait, given.signal) for wait in pending(execution))
-    if execution.stop and not awaited:  # the final step may wait for it (NEXT-6)
+    if awaited:  # the final step may wait for it (NEXT-6)
+        return None
+    if execution.stop:
         return f"the execution stops ({execution.stop}): nothing will take it"
-    if len(execution.signals) >= KEPT and not awaited:
-        return (
-            f"nothing waits for '{given.signal}' now, and {KEPT:,} signals are kept already, as "
-            "many as an execution keeps"
-        )
-    return None
+    return (
+        f"nothing waits for '{given.signal}' now, and {KEPT:,} signals are kept already, as many "
+        "as an execution keeps"
+    )
 
 
 def was_sent(execution: Execution, given: r.SendSignal) -> bool:

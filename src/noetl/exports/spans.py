@@ -252,12 +252,12 @@ class Trace:
 def _attempt(task: Span, at: int, fields: dict[str, Any], attempt: int) -> Span:
     """One call of the tool, timed by the worker; its time is not that of the record."""
     outcome = fields["outcome"]
-    meta = outcome.get("meta") or {}
+    meta = outcome.get("meta")
     start, end = called(outcome) or (at, at)
     attributes = task.attributes | named(attempt=attempt, do=fields.get("do", "continue"))
     entity = ("attempt", f"{task.entity[1]}/{attempt}")
     span = Span(entity, task.entity, task.name, start, attributes)
-    if "worker" in meta:
+    if isinstance(meta, dict) and "worker" in meta:
         span.attributes["noetl.worker"] = meta["worker"]
     if outcome.get("status") == "error":
         fail(span, outcome.get("error"))

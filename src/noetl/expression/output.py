@@ -54,7 +54,7 @@ def plain(evaluation: Evaluation, value: Any, *, tuples: bool = False) -> Any:
         return [plain(evaluation, child, tuples=tuples) for child in children]
     if isinstance(value, tuple | list):  # what groupby yields
         return [plain(evaluation, child, tuples=tuples) for child in value]
-    raise TypeError(f"a template gave {article(kind.__name__)}, which is not plain data")
+    raise TypeError(not_data(value))
 
 
 LAZY: Final[tuple[type, ...]] = (
@@ -80,6 +80,17 @@ def encodable(value: str) -> str:
     if not value.isascii():
         value.encode()
     return value
+
+
+def not_data(value: Any) -> str:
+    """Most often a key that is missing has the name of a method: `_prev.items`."""
+    name = getattr(value, "__name__", None)
+    if not callable(value) or name is None:
+        return f"a template gave {article(type(value).__name__)}, which is not plain data"
+    if getattr(value, "__self__", None) is None or isinstance(value, type):
+        return "a template gave a function, not a value; call it, with (…)"
+    owner = article(type(value.__self__).__name__)
+    return f"there is no key '{name}' here, and '{name}' of {owner} is a method; correct the name"
 
 
 def article(name: str) -> str:

@@ -3,12 +3,13 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from noetl.errors import CredentialMissing
-from noetl.masking import KNOWN, Masking, add_all
+from noetl.masking import KNOWN, Masking, add_all, texts_in
+from noetl.ports.large import off_loop
 
 Fields = dict[str, Any]
 
@@ -130,4 +131,32 @@ def check(name: str, kind: str, fields: Mapping[str, Any]) -> None:
 
 def register(fields: Mapping[str, Any], masking: Masking = KNOWN) -> None:
     """From now on these secrets are masked (KEY-2); where and who stays readable."""
-    add_all(masking, (value for name, value in fields.items() if name not in PUBLIC))
+    add_all(masking, secrets_in(fields))
+
+
+async def register_aside(fields: Mapping[str, Any], masking: Masking = KNOWN) -> None:
+    """
+    The same without holding up the loop. Whoever writes a playbook says what is a secret: each
+    part of it is looked for in every report and every line from now on, so it has bounds.
+    """
+    texts = list(texts_in(secrets_in(fields)))
+    if masking.knows(texts):
+        return
+    parts = sum(1 + text.count("\n") for text in texts)
+    size = sum(map(len, texts))
+    if parts > MOST_PARTS or size > LARGEST_SECRET:
+        raise CredentialMissing(
+            f"the credential has {parts:,} fields and lines and {size:,} characters: at most "
+            f"{MOST_PARTS:,} and {LARGEST_SECRET:,} can be kept secret"
+        )
+    await off_loop(size * FORMS, register, fields, masking)
+
+
+def secrets_in(fields: Mapping[str, Any]) -> list[Any]:
+    return [value for name, value in fields.items() if name not in PUBLIC]
+
+
+MOST_PARTS: Final = 1000
+LARGEST_SECRET: Final = 256 * 1024
+FORMS: Final = 100
+"""How much longer a character of a secret takes than one of JSON, for all its forms."""

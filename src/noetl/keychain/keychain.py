@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import Asking
-from noetl.keychain.fields import Fields, digest, kind_of, parsed, placed, register
+from noetl.keychain.fields import Fields, digest, kind_of, parsed, placed, register_aside
 from noetl.keychain.oauth2 import AccessTokens
 from noetl.keychain.once import Fetched, Once
 from noetl.keychain.providers.aws import AwsProvider
@@ -55,7 +55,7 @@ class Keychain:
         """The fields of the credential `name`, its `kind` among them; all of it is masked."""
         await self.seals.make_ready()
         kind, fields = await self._found(plan, name, DEEPEST)
-        register(fields)
+        await register_aside(fields)
         if kind == "oauth2":
             return {"kind": "bearer", "token": await self._tokens.token(name, fields)}
         return {**fields, "kind": kind}
@@ -69,7 +69,7 @@ class Keychain:
             login = None if auth is None else (await self._found(plan, auth, DEEPEST))[1]
             fields = await self._fetched(provider, name, login)
         value = fields["value"] if fields.keys() == {"value"} else fields
-        register(fields)
+        await register_aside(fields)
         return value
 
     async def close(self) -> None:

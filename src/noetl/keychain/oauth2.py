@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking
-from noetl.keychain.fields import Fields, check
+from noetl.keychain.fields import Fields, check, register_aside
 from noetl.keychain.once import Fetched, Once
 from noetl.masking import KNOWN, Masking
 
@@ -48,10 +48,10 @@ class AccessTokens:
                 f"({self._masking.masked(answer.words())}); "
                 "check client_id, client_secret and scope"
             )
-        self._remember(key, token)
+        await self._remember(key, token)
         return Fetched(token, seconds_in(answer.fields.get("expires_in")))
 
-    def _remember(self, key: Any, token: str) -> None:
+    async def _remember(self, key: Any, token: str) -> None:
         """The token before the last one has run out for sure: it need not be masked any more."""
         before = self._once.last(key)
         gone = self._earlier.pop(key, None)
@@ -59,7 +59,7 @@ class AccessTokens:
             self._masking.forget(gone)
         if isinstance(before, str):
             self._earlier[key] = before
-        self._masking.add(token)
+        await register_aside({"token": token}, self._masking)
 
 
 IDENTITY = ("token_url", "client_id", "client_secret")

@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from noetl.errors import BodyLost, NoetlError
+from noetl.keychain.fields import FORMS
 from noetl.keychain.store import Store
 from noetl.masking import KNOWN, Masking
 from noetl.messages.codec import decode, encode
 from noetl.messages.reference import Reference, secret
+from noetl.ports.large import off_loop
 
 ROOM = 1000
 """Sealed values that are remembered, so that one that is recorded often is encrypted once."""
@@ -60,6 +62,7 @@ class Seals:
             raise BodyLost(f"the recorded secret {reference.key} cannot be read: {wrong}") from None
         await self.make_ready()
         secrets, plain = msgspec.json.decode(content)
-        for value in secrets:
-            self._masking.add(value)
+        if not self._masking.knows(secrets):
+            size = sum(map(len, secrets)) * FORMS
+            await off_loop(size, self._masking.add_many, secrets)
         return decode(plain.encode())

@@ -77,7 +77,7 @@ class WaitInputs(Inputs, frozen=True, kw_only=True):
     ] = None
     timeout: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        doc("Seconds after which a signal, an approval or `any` is given up."),
+        doc("Seconds after which a signal, an approval or `any` ends with an error."),
     ] = None
 
 

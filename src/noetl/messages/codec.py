@@ -16,7 +16,7 @@ import msgspec
 from noetl.errors import LogDamaged
 from noetl.messages.events import AnyEvent, Event
 from noetl.messages.iterations import EventHint
-from noetl.messages.reference import Reference, secret
+from noetl.messages.reference import Reference, reference_of, secret_of
 
 REF = "$ref"
 SECRET = "$secret"
@@ -217,9 +217,5 @@ def _revive_at(value: Any, paths: Sequence[Sequence[str | int]]) -> Any:
 
 def _reference(value: dict[str, Any]) -> Any:
     """What a marked value stands for; one that is not of the right form is data."""
-    if isinstance(value.get(REF), dict):
-        return Reference(**value[REF])
-    fields = value.get(SECRET)
-    if isinstance(fields, dict) and fields.keys() == {"id", "sealed"}:
-        return secret(**fields)
-    return value
+    found = reference_of(value.get(REF)) if REF in value else secret_of(value.get(SECRET))
+    return value if found is None else found

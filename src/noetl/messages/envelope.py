@@ -12,6 +12,10 @@ Fields that move from the event into the envelope as they are.
 `source` and `status` of an event stay in `data` where they say something else than the envelope's.
 """
 
+SHOWN_AS = {"leg": "part"}
+"""Key of the log → what readers see: the log keeps the keys that releases wrote (decision 0085)."""
+KEPT_AS = {shown: kept for kept, shown in SHOWN_AS.items()}
+
 TOLD_BY_EITHER = frozenset(
     name for name, row in EVENTS.items() if row.by == "either" and name != "loop.started"
 )
@@ -107,10 +111,15 @@ def data_of(event: dict[str, Any]) -> dict[str, Any]:
     """The rest of the event; what the log leaves out because it is usual is filled in."""
     name = event["name"]
     data = {**USUAL.get(name, {})}
-    data.update((key, value) for key, value in event.items() if key not in TAKEN)
+    data.update((SHOWN_AS.get(key, key), value) for key, value in event.items() if key not in TAKEN)
     if name in TOLD_BY_EITHER:
         data.pop("source", None)
     return data
+
+
+def fields_of(data: dict[str, Any]) -> dict[str, Any]:
+    """`data` of an event as the log has it. What servers of earlier releases say stays as it is."""
+    return {KEPT_AS.get(key, key): value for key, value in data.items()}
 
 
 USUAL: dict[str, dict[str, Any]] = {

@@ -14,6 +14,7 @@ import msgspec
 from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events, encode_shown, reference_to
+from noetl.messages.depth import TOO_DEEP, is_deep
 from noetl.messages.names import HELD
 from noetl.messages.reference import Reference
 
@@ -39,8 +40,12 @@ HOLDS: dict[type[e.Event], dict[str, str]] = {
 E = TypeVar("E", bound=e.Event)
 
 
-class EventTooLarge(NoetlError):
-    """An event above the limit that nothing makes smaller: told once, with the true reason."""
+class Unfitting(NoetlError):
+    """An event that no log can take: told once, with the true reason."""
+
+
+class EventTooLarge(Unfitting):
+    """An event above the limit that nothing makes smaller."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
@@ -49,11 +54,29 @@ class EventTooLarge(NoetlError):
         )
 
 
+class EventTooDeep(Unfitting):
+    """An event with a value in it that not everybody can walk through."""
+
+    def __init__(self) -> None:
+        super().__init__(TOO_DEEP)
+
+
 def refuse_large(event: e.Event, limit: int) -> None:
     """EVT-4: what is larger than the limit belongs into the result store."""
     size = len(encode_events([event]))
     if size > limit + ENVELOPE:
         raise EventTooLarge(size, limit)
+
+
+def text_of(event: e.Event, *, strict: bool) -> bytes:
+    """The event written down; `strict` raises EventTooDeep (EVT-4)."""
+    try:
+        text = encode_shown(event)
+    except RecursionError:
+        raise EventTooDeep from None
+    if strict and is_deep(text):
+        raise EventTooDeep
+    return text
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -78,11 +101,17 @@ def slots_of(event: e.Event) -> Iterator[Slot]:
 
 def is_small(event: e.Event, limit: int) -> bool:
     """
-    Whether nothing of the event need be moved.
+    Whether nothing of the event need be moved, or refused.
 
     To write an event down takes a fifth of the time of looking through it, so it is just written.
     """
-    return type(event) not in HOLDS or len(encode_shown(event)) <= limit
+    if type(event) not in HOLDS:
+        return True
+    try:
+        text = encode_shown(event)
+    except RecursionError:
+        return False
+    return len(text) <= limit and not is_deep(text)
 
 
 class Fitting:
@@ -108,11 +137,14 @@ class Fitting:
     def event(self, event: E, keep: frozenset[str] = frozenset(), *, strict: bool = True) -> E:
         """
         The event, its largest values moved out until the rest of them fits. `strict` raises
-        EventTooLarge where thousands of small ones do not: a reference is larger than each.
+        EventTooLarge where thousands of small ones do not, because a reference is larger than each,
+        and EventTooDeep.
 
         `keep` are keys of `set_ctx` that go only where they must: reducers look into them.
         """
-        if is_small(event, self._inline):
+        if type(event) not in HOLDS:
+            return event
+        if len(text_of(event, strict=strict)) <= self._inline:
             return event
         slots = [(written(slot.value), slot) for slot in slots_of(event)]
         total = sum(len(body) + len(slot.key or "") + 4 for body, slot in slots)

@@ -1,5 +1,6 @@
 """What stands in the log in a value's place: it lies elsewhere (RES-1), or is a secret (KEY-3)."""
 
+from types import NoneType
 from typing import Any
 
 
@@ -60,8 +61,38 @@ class Reference:
         return f"Reference({self.store}:{self.key}, {self.size} bytes)"
 
 
+LARGEST = 2**53
+TEXTS = ("store", "key", "checksum")
+MAY_BE = ("range", "schema_hint")
+FIELDS = frozenset((*TEXTS, *MAY_BE, "size"))
+
+
+def reference_of(fields: Any) -> Reference | None:
+    """
+    The reference that these fields are; None where they are none. Whoever reports a value, or
+    stores one, may write anything there, and all who meet a reference go by its fields.
+    """
+    if not isinstance(fields, dict) or not FIELDS.issuperset(fields):
+        return None
+    size = fields.get("size")
+    if type(size) is not int or not 0 <= size <= LARGEST:
+        return None
+    if not all(type(fields.get(name)) is str for name in TEXTS):
+        return None
+    if not all(type(fields.get(name)) in (str, NoneType) for name in MAY_BE):
+        return None
+    return Reference(**fields)
+
+
 SEALED = "secret"
 """The store of values that are kept in the log itself, encrypted."""
+
+
+def secret_of(fields: Any) -> Reference | None:
+    """The secret that these fields are; None where they are none."""
+    if not isinstance(fields, dict) or fields.keys() != {"id", "sealed"}:
+        return None
+    return secret(**fields) if all(type(one) is str for one in fields.values()) else None
 
 
 def secret(id: str, sealed: str) -> Reference:

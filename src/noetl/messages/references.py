@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from noetl.messages.reference import Reference
+from noetl.errors import BodyLost
+from noetl.messages.reference import Reference, reference_of
 
 
 def references_in(value: Any) -> Iterator[Reference]:
@@ -32,7 +33,13 @@ def is_chunked(schema_hint: str | None) -> bool:
 
 
 def chunks_of(manifest: Any) -> list[Reference]:
-    return [Reference(**fields) for fields in manifest["chunks"]]
+    """The chunks of a list, as its body names them; raises BodyLost where it names none."""
+    named = manifest.get("chunks") if isinstance(manifest, dict) else None
+    found = [reference_of(fields) for fields in named] if isinstance(named, list) else [None]
+    chunks = [one for one in found if one is not None]
+    if len(chunks) != len(found):
+        raise BodyLost("a list that should be stored in chunks names none; run the step again")
+    return chunks
 
 
 def joined(parts: list[list[Any]]) -> list[Any]:

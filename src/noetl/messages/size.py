@@ -17,6 +17,35 @@ def rough_size(value: Any) -> int:
         return len(value) + 2
     if kind is not dict and kind is not list:
         return 8
+    size = _whole_size(value)
+    return _size_so_far(value) if size is None else size
+
+
+def _whole_size(value: Any) -> int | None:
+    """The same where all of it is looked at; None if that is too much."""
+    size, left, pending = 2, PATIENCE - 1, [value]
+    for part in pending:  # it grows meanwhile
+        left -= len(part)
+        if left < 0:
+            return None
+        if type(part) is dict:
+            size += 4 * len(part) + sum(map(len, part))
+            below = part.values()
+        else:
+            size += len(part)
+            below = part
+        for one in below:
+            kind = type(one)
+            if kind is str:
+                size += len(one) + 3
+            elif kind is dict or kind is list:
+                pending.append(one)
+            else:
+                size += 8
+    return size
+
+
+def _size_so_far(value: Any) -> int:
     size, looked, pending = 2, 0, [value]
     while pending and looked < PATIENCE:
         part = pending.pop()

@@ -13,9 +13,11 @@ Interval = tuple[int, int]
 
 def called(outcome: dict[str, Any]) -> Interval | None:
     """From the call of the tool to its answer; None where the outcome does not say."""
-    meta = outcome.get("meta") or {}
-    start = meta.get("started_at")
-    return None if start is None else (start, start + meta.get("duration_ms", 0))
+    meta = outcome.get("meta")
+    if not isinstance(meta, dict):
+        return None
+    start, took = meta.get("started_at"), meta.get("duration_ms", 0)
+    return (start, start + took) if type(start) is type(took) is int else None
 
 
 def around(known: Interval | None, more: Interval) -> Interval:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
-from noetl.errors import ServerRefused
+from noetl.errors import TOO_DEEP, ServerRefused
 from noetl.late import late
 from noetl.playbook.plan import Pipeline, Plan, StepPlan, TaskPlan
+from noetl.ports.result_store import EXECUTION_ID
 from noetl.ports.session import ChildAsked
 from noetl.server.active import ActiveExecution
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 CHILD = late(r"[0-9r.]{1,120}-[1-9][0-9]{0,5}")
 """Task run and attempt, as the id of a child ends."""
+DEEPEST = 20
+"""
+Children below each other: one that calls itself would fill the disk before anybody looks, and their
+ids would grow beyond what an id may be.
+"""
 
 
 class Children:
@@ -33,6 +39,13 @@ class Children:
         parent = plane.server.find(asked.parent_execution_id)
         if parent is None or not plane.ownership.sure():
             raise ServerRefused("another server decides for the parent", code="moved")
+        depth = depth_of(execution_id)
+        if depth > DEEPEST or EXECUTION_ID.fullmatch(execution_id) is None:
+            raise ServerRefused(
+                f"'{asked.path}' would be child number {depth} in a row, of at most {DEEPEST}, or "
+                f"fewer where their ids grow long: does it call itself without an end?",
+                code=TOO_DEEP,
+            )
         active = plane.server.find(execution_id)
         if active is None and await plane.storage.executions.find(execution_id) is not None:
             return await self._again(execution_id)
@@ -96,6 +109,14 @@ def task_of(execution_id: str, parent: str) -> str | None:
     start, _, attempt = execution_id.rpartition("-")
     task = start.removeprefix(f"{parent}-")
     return task if start != task and CHILD.fullmatch(f"{task}-{attempt}") else None
+
+
+def depth_of(execution_id: str) -> int:
+    """How many executions are above it: each adds its task run and attempt to the id."""
+    depth = 0
+    while (parts := execution_id.rsplit("-", 2))[1:] and CHILD.fullmatch("-".join(parts[1:])):
+        execution_id, depth = parts[0], depth + 1
+    return depth
 
 
 def asks_for(plan: Plan, step: StepPlan, path: str) -> bool:

@@ -14,6 +14,7 @@ from noetl.errors import (
     LogUnavailable,
     NoetlError,
     OutcomeUnknown,
+    PlaceLost,
     PlaybookNotFound,
     PlaybookRejected,
     VersionConflict,
@@ -22,6 +23,7 @@ from noetl.keychain.door import KeychainDoor
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
+from noetl.messages.depth import refuse_deep
 from noetl.node.children import Children
 from noetl.node.following import Following
 from noetl.node.limited import LimitedStarts
@@ -92,6 +94,8 @@ class ControlPlane:
         self.bodies = bodies
         self.children = Children(self)
         self.limited = LimitedStarts(self)
+        self._starting: dict[str, asyncio.Future[None]] = {}
+        """Starts whose commit is awaited: one at a time under one id."""
         orders = Orders(self)
         self.order, self.signal, self.answer = orders.order, orders.signal, orders.answer
         self.user = ""
@@ -147,6 +151,7 @@ class ControlPlane:
         **more: Any,
     ) -> ActiveExecution:
         """Begin an execution; it exists when `begun` is committed. `more`: of StartExecution."""
+        refuse_deep([payload, ctx], "the payload")
         if more.get("parent_execution_id") is None:
             more.setdefault("sender", self.user)
         request = r.StartExecution(
@@ -171,17 +176,40 @@ class ControlPlane:
         this id before. Raises OutcomeUnknown where the log went away before it answered: if the
         decision is there after all, `Ownership.compare` finds it and it runs (T23).
         """
+        while (before := self._starting.get(execution_id)) is not None:
+            # A call whose answer took too long is made again while it is still under way.
+            await asyncio.wait([before])
+            if await self.storage.executions.find(execution_id) is not None:
+                return None
+        if self.server.find(execution_id) is not None:
+            return None
+        began = self._starting[execution_id] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._start(plan, execution_id, request)
+        finally:
+            del self._starting[execution_id]
+            began.set_result(None)
+
+    async def _start(
+        self, plan: Plan, execution_id: str, request: dict[str, Any]
+    ) -> ActiveExecution | None:
+        limited: dict[str, Any] = {}
         if plan.limit is not None:
-            request |= await self.limited.asked(plan, execution_id, request)
-        active = self.begin(plan, execution_id=execution_id, **request)
+            limited = await self.limited.asked(plan, execution_id, request)
+        active = self.begin(plan, execution_id=execution_id, **(request | limited))
         try:
             assert active.begun is not None, "it was decided"
             await active.begun
             gone = active.finished.done() and not active.finished.cancelled()
             if gone or active.execution.seq == 0:
                 await active.finished  # raises what kept it from being decided (promise 1)
+        except PlaceLost:  # this process was taken for dead meanwhile
+            self.storage.log.forget(execution_id)
+            return await self._start(plan, execution_id, request)
         except VersionConflict:
             self.storage.log.forget(execution_id)
+            if limited:
+                await self.limited.ended_before(execution_id)
             return None
         except LogUnavailable as away:
             self.storage.log.forget(execution_id)  # the next one with this key may begin it
@@ -251,7 +279,7 @@ class ControlPlane:
         execution, plan, folder = await self.library.load(execution_id)
         if execution.stop and not execution.finished:
             await self._stop_children(execution_id)
-        progressed = died and await self._has_progressed(execution)
+        progressed = died and await has_progressed(self.storage, execution)
         active = self.ownership.mind(self.server.go_on(execution, plan, row, folder))
         active.resumed, active.careful = True, died
         if died:
@@ -259,19 +287,6 @@ class ControlPlane:
         if execution.status == "paused":
             self.server.receive(active, r.ResumeExecution(sender=self.user))
         return active
-
-    async def _has_progressed(self, execution: Execution) -> bool:
-        """Whether anything was recorded since the death before this one."""
-        progress = False
-        async for row in rows_of(
-            self.storage.log, execution.execution_id, max(0, execution.seq - LATELY)
-        ):
-            for event in decode_events(row.events):
-                if isinstance(event, e.LeaseExpired):
-                    progress = False
-                elif isinstance(event, e.TaskDone | e.IterationDone | e.IterationFailed):
-                    progress = True
-        return progress
 
     def _record_losses(self, active: ActiveExecution, *, counted: bool) -> None:
         """T11: what a process had begun when it died; the third time without progress ends it."""
@@ -367,3 +382,15 @@ class ControlPlane:
         await self.keychain.close()
         await self.results.close()
         await self.storage.close()
+
+
+async def has_progressed(storage: "Storage", execution: Execution) -> bool:
+    """Whether anything was recorded since the death before this one."""
+    progress = False
+    async for row in rows_of(storage.log, execution.execution_id, max(0, execution.seq - LATELY)):
+        for event in decode_events(row.events):
+            if isinstance(event, e.LeaseExpired):
+                progress = False
+            elif isinstance(event, e.TaskDone | e.IterationDone | e.IterationFailed):
+                progress = True
+    return progress

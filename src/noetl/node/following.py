@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from noetl.errors import NoetlError
 from noetl.ports.event_log import ExecutionRow, LogRow
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ PAGE = 200
 ELSEWHERE = 0.5
 """Seconds between two looks at the log of an execution that another server owns."""
 
+SHARE = 10
+"""Such a look takes at most this part of the time."""
+
 QUICKEST, SLOWEST = 0.02, 1.0
 """
 Seconds between two pages of one reader, for each who follows, and at the most: what they are told
@@ -25,11 +29,58 @@ costs the server a write to each, so it makes no more than fifty in a second for
 """
 
 
+class Elsewhere:
+    """
+    One look for all who wait for executions that are not in this process: another decides for
+    them, or they are queued. A thousand children that wait for a place must not ask one by one.
+    """
+
+    def __init__(self, plane: "ControlPlane") -> None:
+        self._plane = plane
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def changes(self, execution_id: str, seconds: float) -> None:
+        """Returns when it may have ended or come here, at the latest after so many seconds."""
+        loop = asyncio.get_running_loop()
+        came = loop.create_future()
+        waiting = self._waiting.setdefault(execution_id, [])
+        waiting.append(came)
+        if self._looking is None or self._looking.done():
+            self._looking = loop.create_task(self._look())
+        try:
+            await asyncio.wait([came], timeout=seconds)
+        finally:
+            waiting.remove(came)
+            if not waiting and self._waiting.get(execution_id) is waiting:
+                del self._waiting[execution_id]
+
+    async def _look(self) -> None:
+        pause = ELSEWHERE
+        while self._waiting:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._plane.closing.wait(), pause)
+            names, began = list(self._waiting), time.monotonic()
+            try:
+                left = set(await self._plane.storage.executions.unfinished(names))
+            except NoetlError:  # each asks for itself then, and hears of it
+                left = set()
+            if self._plane.closing.is_set():
+                left = set()
+            for name in names:
+                if name not in left or self._plane.server.find(name) is not None:
+                    for came in self._waiting.get(name, ()):
+                        if not came.done():
+                            came.set_result(None)
+            pause = max(ELSEWHERE, SHARE * (time.monotonic() - began))
+
+
 class Following:
     """Whoever waits is told in this process where it owns the execution, else looks at the log."""
 
     def __init__(self, plane: "ControlPlane") -> None:
         self._plane = plane
+        self._elsewhere = Elsewhere(plane)
         self._followers: Counter[str] = Counter()
         self._reading: dict[
             tuple[str, int], asyncio.Future[tuple[ExecutionRow, Sequence[LogRow]]]
@@ -49,7 +100,7 @@ class Following:
             if row.finished_at is not None or left <= 0 or stops:
                 return row.finished_at is not None
             if active is None:
-                await asyncio.sleep(min(ELSEWHERE, left))
+                await self._elsewhere.changes(execution_id, left)
 
     async def _wait_for(self, awaited: "asyncio.Future[None]", seconds: float) -> None:
         closing = asyncio.ensure_future(self._plane.closing.wait())

@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from noetl.errors import NoetlError
+from noetl.errors import NoetlError, ServerRefused
 from noetl.node.opening import open_archive
 from noetl.server.policies import Pruned, RetentionPolicy, policies_of
 from noetl.server.retention import RESTS, Retention
@@ -59,6 +59,9 @@ async def prune(
         if not dry_run:
             gone = await retention.remove([policy], most=most)
             await retention.clear()
+            if retention.kept and not gone:
+                stays, why = next(iter(retention.kept.items()))
+                raise ServerRefused(f"{stays} cannot be archived, and stays: {why}", code="kept")
             return Pruned(executions=gone, bodies=retention.counts["bodies"])
         found: list[str] = []
         async for row, _ in retention.candidates([policy]):
@@ -100,9 +103,12 @@ class Housekeeping:
                     await retention.clear()
             finally:
                 self.counts.update(retention.counts)
-                self._tell(retention.counts)
+                self._tell(retention.counts, retention.kept)
 
-    def _tell(self, gone: Counter[str]) -> None:
+    def _tell(self, gone: Counter[str], kept: Mapping[str, str]) -> None:
+        if kept:
+            stays, why = next(iter(kept.items()))
+            self._plane.says(f"retention cannot archive {len(kept)}, such as {stays}: {why[:500]}")
         if any(gone.values()):
             said = ", ".join(f"{name} {number}" for name, number in gone.items())
             self._plane.says(f"retention removed: {said}")

@@ -46,6 +46,12 @@ class LimitedStarts:
             self._plane.server.chore(self._cancel_older(answer, execution_id))
         return {"limit": answer}
 
+    async def ended_before(self, execution_id: str) -> None:
+        """Another began it, and it may be over: what was asked for it now is for nobody."""
+        row = await self._plane.storage.executions.find(execution_id)
+        if row is not None and row.finished_at is not None:
+            await self._plane.limits.give_back(execution_id)
+
     async def _held(self, plan: Plan, key: str) -> str:
         from noetl.server.holders import holders_of, listed  # few starts are refused
 

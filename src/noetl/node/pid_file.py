@@ -137,3 +137,15 @@ def pid_files(home: Path, kind: str) -> list[PidFile]:
     """Those of a kind (`worker`) that are there, dead ones too, in the order of their names."""
     found = sorted((home / FOLDER).glob(f"{kind}-*.pid"))
     return [PidFile(home, path.stem) for path in found]
+
+
+def shard_file(home: Path, place: int) -> PidFile:
+    """What a shard of the home's server holds (decision 0087)."""
+    return PidFile(home, f"server-{place}")
+
+
+def shards_of(home: Path) -> list[tuple[int, RunningProcess | None]]:
+    """The shards that a server says it has, by their places; None for one that is away."""
+    told = PidFile(home, "server").running()
+    count = 0 if told is None else int(told.uses.get("shards", "0"))
+    return [(place, shard_file(home, place).running()) for place in range(1, count + 1)]

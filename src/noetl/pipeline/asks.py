@@ -93,4 +93,8 @@ class FindKept(msgspec.Struct, frozen=True):
     """A further attempt: nothing is looked for, the outcome before was not good enough."""
 
 
-Ask = CallTool | RunLoop | Pause | Settle | Load | AwaitAnswer | FindKept
+class Breathe(msgspec.Struct, frozen=True):
+    """Many task runs went by that waited for nothing: let others have a turn."""
+
+
+Ask = CallTool | RunLoop | Pause | Settle | Load | AwaitAnswer | FindKept | Breathe

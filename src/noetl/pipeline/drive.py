@@ -3,7 +3,7 @@ How a pipeline runs, told as a generator: what it asks for is data, what it does
 
 The driver calls no tool and reads no clock. It yields what it needs (a tool call, a pause, a
 body, a nested loop, the server's word on a write) to whoever drives it and goes on with the
-answer. A worker drives it with real tools, a test with canned outcomes; a pipeline of `noop`
+answer. A worker drives it with real tools, a test with canned outcomes; a pipeline of few `noop`
 alone asks for nothing and runs through.
 """
 
@@ -16,7 +16,17 @@ from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages.events import Event, TaskCached, TaskDone, TaskStarted
 from noetl.messages.outcome import CacheHit, Outcome, failed, make_error
 from noetl.pipeline.advance import FAILED, advance, failure_of
-from noetl.pipeline.asks import Ask, AwaitAnswer, CallTool, FindKept, Load, Pause, RunLoop, Settle
+from noetl.pipeline.asks import (
+    Ask,
+    AwaitAnswer,
+    Breathe,
+    CallTool,
+    FindKept,
+    Load,
+    Pause,
+    RunLoop,
+    Settle,
+)
 from noetl.pipeline.frame import Frame, TaskWait
 from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, seconds_in, template_error
 from noetl.playbook.caching import kept_as
@@ -25,6 +35,10 @@ from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
 
 KEPT = ("continue", "jump", "break")
 """Directives after which an ok outcome is kept (CACHE-1): the others say that it was not good."""
+
+BREATH = 100
+"""Task runs of one pipeline that may go by without a wait."""
+BREATHE = Breathe()
 
 NO_ANSWER = Outcome(status="ok")
 """Of a task that calls nothing."""
@@ -79,13 +93,14 @@ def run_pipeline(
 
     `writes` collects what a nested iteration gives to the reducers around it (LOOP-7).
     """
-    tasks = pipeline.tasks
-    limit = around.plan.limits.max_task_runs
+    tasks, limit = pipeline.tasks, around.plan.limits.max_task_runs
     if frame.over or not tasks:  # TASK-9: its end was not recorded; TASK-6: it only routes
         return End(None if frame.error else frame.prev, frame.error)
     if around.due:
         yield from sleep_out(tasks[frame.pc], prefix, frame, around)
     while True:
+        if (frame.ordinal + frame.attempt) % BREATH == 0:
+            yield BREATHE
         task = tasks[frame.pc]
         task_run_id, attempt = f"{prefix}.{frame.ordinal}", frame.attempt
         if frame.ordinal > limit:
@@ -103,7 +118,7 @@ def run_pipeline(
             run = invoke if task.cache is None else look_first
             answer = yield from run(task, task, scope, frame, task_run_id, attempt, around)
             outcome = recorded(answer, task, around.conceal)
-            took = round((around.now() - began) * 1000)
+            took = max(0, round((around.now() - began) * 1000))  # the clock may be set back
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         if answer.hit is not None:
             events.append(from_cache(answer.hit, task, task_run_id, outcome, around))

@@ -1,5 +1,7 @@
 """Can the tokens that a join waits for arrive? (NEXT-7)"""
 
+from collections.abc import Mapping, Sequence
+
 from noetl.playbook.check_graph import arcs_of, entry_of, step_names
 from noetl.playbook.model import Join, Playbook, Step
 from noetl.playbook.reader import Reader
@@ -16,6 +18,7 @@ def check_joins(reader: Reader, playbook: Playbook) -> None:
             _check_sources(reader, playbook, step, step.join, sources.get(step.name, set()))
             _check_count(reader, step.join)
             _check_entry(reader, playbook, step, step.join)
+            _check_choice(reader, playbook, step, step.join)
     _check_arcs(reader, playbook)
 
 
@@ -68,6 +71,46 @@ def _check_entry(reader: Reader, playbook: Playbook, step: Step, join: Join) -> 
             f"'{step.name}' is the entry step: its first token comes from no step of 'from'",
             "put a step before it, or remove the join",
         )
+
+
+def _check_choice(reader: Reader, playbook: Playbook, step: Step, join: Join) -> None:
+    """Of several arcs of an exclusive router one fires: the other steps send no token."""
+    feeds: dict[str, list[Step]] = {}
+    for source, arc in arcs_of(playbook):
+        feeds.setdefault(arc.step, []).append(source)
+    branches: dict[str, list[str]] = {}
+    for name in dict.fromkeys(join.sources):
+        fed = feeds.get(name, [])
+        router = fed[0].router if len(fed) == 1 else None
+        chooses = router is not None and router.mode == "exclusive"
+        if chooses and _runs_once(fed[0].name, entry_of(playbook), feeds):
+            branches.setdefault(fed[0].name, []).append(name)
+    needed = join.mode if isinstance(join.mode, int) else len(join.sources)
+    missing = sum(len(names) - 1 for names in branches.values())
+    if join.mode != "any" and len(join.sources) - missing < needed <= len(join.sources):
+        chooser, names = max(branches.items(), key=lambda branch: len(branch[1]))
+        reader.report(
+            "join-exclusive",
+            reader.places[join.place.path],
+            f"'{step.name}' never runs: its join waits for {' and '.join(map(repr, names))}, "
+            f"but '{chooser}' starts only one of them",
+            f"let '{chooser}' start all that match: next: {{ spec: {{ mode: inclusive }}, … }}, "
+            "or wait for one: mode: any",
+        )
+
+
+def _runs_once(name: str, entry: str | None, feeds: Mapping[str, Sequence[Step]]) -> bool:
+    """Whether one token at the most comes to a step: one way leads there, from the entry."""
+    seen: set[str] = set()
+    while name not in seen:
+        seen.add(name)
+        fed = feeds.get(name, ())
+        if name == entry:
+            return not fed
+        if len(fed) != 1:
+            return False
+        name = fed[0].name
+    return False
 
 
 def _check_arcs(reader: Reader, playbook: Playbook) -> None:

@@ -119,7 +119,7 @@ def _check_places(reader: Reader, at: At, text: str, params: dict[str, Any] | li
     for place in places:
         name, spot = place["name"], spot_of(text, place.start())
         if place["lone"]:
-            said = "a lone '%' beside `params` is taken for a placeholder"
+            said = "a lone '%' beside `params` is read as a placeholder"
             reader.report_inside("sql-params", at, spot, said, "write it twice: %%")
             return
         if _in_quotes(text, place):

@@ -9,7 +9,7 @@ from yaml.nodes import ScalarNode
 from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Inputs
 from noetl.playbook.fitting import shown
-from noetl.playbook.reader import At, Reader
+from noetl.playbook.reader import At, Reader, seconds_hint
 from noetl.playbook.suggest import listed
 
 
@@ -43,6 +43,8 @@ def check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None:
     where = f"'{name}'" if wrong.at is at else f"a value of '{name}'"
     reader.misfits.add(wrong.at.path)
     hint = f"{description(type_)} A template '{{{{ … }}}}' is allowed too."
+    if wrong.at is at:
+        hint = seconds_hint(name, value, description(type_)) or hint
     if isinstance(wrong.type, inspect.BoolType) and str(value).lower() in _SWITCHES:
         hint = f"write {_SWITCHES[str(value).lower()]}; '{value}' is text"
     reader.report(

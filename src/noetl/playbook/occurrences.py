@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import dropwhile, groupby, takewhile
-from typing import Literal
+from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -23,6 +23,19 @@ Overlap = Literal["allow", "skip", "queue", "cancel_old"]
 
 CHANGE = timedelta(hours=3)
 """No change of a clock is larger, but for a day that an island skips once in a century."""
+FIELDS: Final = {
+    "second": "0 to 59",
+    "minute": "0 to 59",
+    "hour": "0 to 23",
+    "day-of-month": "1 to 31",
+    "month": "1 to 12, or JAN to DEC",
+    "day-of-week": "0 to 7, or SUN to SAT",
+}
+"""The fields of a cron expression as the library names them, and what each may be."""
+SETTLED = 4_102_444_800_000
+"""The year 2100: clocks change by one rule from then on, as far as anybody knows."""
+YEARS = 50
+"""Without a moment that exists: then none comes. The library gives up after as many."""
 NEVER = "the cron expression '{}' never fires: it names no day that exists"
 EARLIEST, LATEST = 86_400_000, 221_845_392_000_000
 """From the second day of 1970 to the year 9000: a calendar that ends is no schedule that does."""
@@ -51,7 +64,7 @@ def check(schedule: Schedule) -> str | None:
         zone(schedule.timezone)
         if schedule.at is not None:
             moment(schedule.at, schedule.timezone)
-        elif schedule.cron is not None and next(times(schedule, after=0), None) is None:
+        elif schedule.cron is not None and next(times(schedule, after=SETTLED), None) is None:
             return NEVER.format(schedule.cron)
     except BadSchedule as bad:
         return str(bad)
@@ -111,10 +124,14 @@ def _by_passing_time(text: str, clocks: ZoneInfo, start: datetime, *, back: bool
     begin = _local(start, back=back)
 
     def shown(fold: int) -> Iterator[int]:
-        for local in _fields(text, begin, back=back):
+        last, ahead = begin, _fields(text, begin, back=back)
+        while (local := next(ahead, None)) is not None and abs(local.year - last.year) <= YEARS:
             found = local.replace(tzinfo=clocks, fold=fold)
             if _exists(found):
+                last = local
                 yield stamp(found)
+            else:  # nothing else in the gap exists either, and there may be thousands
+                ahead = _fields(text, _behind_gap(local, clocks, back=back), back=back)
 
     return _once(heapq.merge(shown(0), shown(1), reverse=back))
 
@@ -140,8 +157,19 @@ def _fields(text: str, start: datetime, *, back: bool) -> Iterator[datetime]:
         named = bool(months) and _is_cron(f"0 0 1 {months[0]} *")
         if named and _is_cron(" ".join([*text.split()[:-2], "*", *text.split()[-1:]])):
             raise BadSchedule(NEVER.format(text)) from None  # in any month but those it names
-        said = str(wrong) or "a field of it makes no sense"
+        said = _unread(text.split(), str(wrong))
         raise BadSchedule(f"the cron expression '{text}' cannot be read: {said}") from None
+
+
+def _unread(fields: list[str], wrong: str) -> str:
+    """Which field is wrong and what it may be; the library names it, and no more."""
+    if len(fields) not in (5, 6):
+        return f"it has {len(fields)} fields, expected 5, or 6 with the second first"
+    field = wrong.removeprefix("Bad ")
+    names = list(FIELDS)[-len(fields) :]
+    if field not in names:
+        return wrong or "a field of it makes no sense"
+    return f"the {field} is '{fields[names.index(field)]}', expected {FIELDS[field]}"
 
 
 def _is_cron(text: str) -> bool:
@@ -162,6 +190,13 @@ def settled(local: datetime, clocks: ZoneInfo) -> datetime:
     assert before is not None
     assert after is not None
     return _end_of_gap(first.astimezone(UTC) - abs(after - before), first.astimezone(UTC), clocks)
+
+
+def _behind_gap(local: datetime, clocks: ZoneInfo, *, back: bool) -> datetime:
+    """From where to look on, for what comes after the gap that a local time lies in, or before."""
+    end, second = settled(local, clocks).astimezone(UTC), timedelta(seconds=1)
+    last = (end - second).astimezone(clocks).replace(tzinfo=None)
+    return last + second if back else end.astimezone(clocks).replace(tzinfo=None) - second
 
 
 def _exists(local: datetime) -> bool:

@@ -22,6 +22,10 @@ from noetl.playbook.parse_loops import parse_loop
 from noetl.playbook.parse_tasks import Defaults, parse_pipeline, read_rule
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.retired import NEXT_LIST
+from noetl.playbook.suggest import did_you_mean
+
+BODY = ("tool", "next")
+"""A step has one of them."""
 
 
 def parse_step(reader: Reader, at: At, defaults: Defaults) -> Step | None:
@@ -49,6 +53,8 @@ def _check_body(reader: Reader, at: At) -> None:
     given = reader.value(at)
     if id(at.node) in reader.older or given.get("tool") or given.get("next"):
         return
+    if any(did_you_mean(key, BODY, "") for key in given if key not in blocks.STEP.fields):
+        return  # a misspelt key, which is told by itself
     reader.report_node(
         "empty-step",
         at.anchor,
@@ -101,7 +107,7 @@ def parse_limit(reader: Reader, at: At) -> Limit:
         reader.report(
             "empty-limit",
             at,
-            "the limit says nothing that could be reached",
+            "the limit sets no bound",
             "say how many: at_once: 4, or per: { count: 100, seconds: 60 }",
         )
     return Limit(place=reader.place(at), **known)

@@ -74,6 +74,17 @@ def _entry(reader: Reader, at: At) -> tuple[str, At] | None:
             )
             name = reader.value(entries["name"]) if "name" in entries else None
             return (name if isinstance(name, str) else "task", _without_name(reader, at))
+        if entries and (beside := _beside_its_task(reader, entries)):
+            label, key = beside
+            reader.report_node(
+                "task-shape",
+                entries[key].anchor,
+                entries[key].path,
+                f"'{key}' is at the level of the label '{label}', expected below it",
+                f"indent it deeper than '{label}', beside its 'kind'; a task of its own begins "
+                f"with '- {key}:'",
+            )
+            return label, entries[label]
         if len(entries) == 1:
             (label, task_at) = next(iter(entries.items()))
             if type(task_at.node) is MappingNode:
@@ -93,6 +104,18 @@ def _empty_label(reader: Reader, entries: dict[str, At]) -> str | None:
     """The first key, if it has no value: a label whose task was not indented."""
     first = next(iter(entries))
     return first if first != "kind" and reader.value(entries[first]) is None else None
+
+
+def _beside_its_task(reader: Reader, entries: dict[str, At]) -> tuple[str, str] | None:
+    """A label with its task, and the first key that is beside them."""
+    (label, task_at), *rest = entries.items()
+    if not rest or not _is_task(reader, task_at) or _is_task(reader, rest[0][1]):
+        return None
+    return label, rest[0][0]
+
+
+def _is_task(reader: Reader, at: At) -> bool:
+    return type(at.node) is MappingNode and "kind" in reader.entries(at)
 
 
 def _without_name(reader: Reader, at: At) -> At:

@@ -41,7 +41,15 @@ from noetl.playbook.model import (
     TaskSpec,
     Then,
 )
-from noetl.playbook.waits import guards_of, rendered_inputs
+from noetl.playbook.step_traits import (
+    asks_nothing,
+    guards_of,
+    is_idle,
+    is_looked_behind,
+    may_run_inline,
+    may_wait,
+    rendered_inputs,
+)
 
 Exec = Literal["local", "distributed"]
 Scope = dict[str, Any]
@@ -215,8 +223,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some task may wait (WAIT): then the server keeps clocks."""
     effect: bool = False
     """Whether some task may touch the world."""
+    unasked: frozenset[str] = frozenset()
+    """Steps whose token becomes a run for a worker without a question."""
     inline: frozenset[str] = frozenset()
     """Steps of nothing but `noop`: a run may need no worker (decision 0040)."""
+    idle: frozenset[str] = frozenset()
+    """Those of them that have no policies either: what comes of a run is known beforehand."""
     looked_behind: frozenset[str] = frozenset()
     """Steps after whose end a template looks into something: bodies may have to be loaded."""
 
@@ -254,22 +266,18 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         workbook=borrowed,
         keychain=playbook.keychain,
         effect=any(step.pipeline.effect for step in steps.values()),
+        unasked=frozenset(name for name, step in steps.items() if asks_nothing(step))
+        - {playbook.executor.final_step},
         inline=frozenset(name for name, step in steps.items() if may_run_inline(step)),
+        idle=frozenset(
+            name
+            for name, step in steps.items()
+            if is_idle(step, playbook.executor.limits.max_task_runs)
+        ),
         looked_behind=frozenset(name for name in steps if is_looked_behind(steps, name)),
         cached={cache.name: cache for cache in caches},
         waits=any(may_wait(step.tasks, workbook) for step in playbook.steps),
     )
-
-
-def may_run_inline(step: StepPlan) -> bool:
-    tasks = step.pipeline.tasks
-    return step.loop is None and bool(tasks) and all(task.kind == "noop" for task in tasks)
-
-
-def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:
-    loop, router = steps[name].loop, steps[name].router
-    arcs = () if router is None else router.after_success
-    return any(arc.touches or steps[arc.step].touches for arc in arcs) or bool(loop and loop.reduce)
 
 
 def digest_of(text: str) -> str:
@@ -411,17 +419,6 @@ def plan_inner(
     inner: Inner, kinds: Mapping[str, Kind], workbook: Workbook, within: str
 ) -> InnerPlan:
     return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds, workbook, within))
-
-
-def may_wait(tasks: tuple[Task, ...], workbook: Workbook) -> bool:
-    """Whether a pipeline may wait: then each iteration that does is taken up by whoever is free."""
-    lent = any(task.kind == "wait" for task in workbook.tasks.values())
-    return any(
-        task.kind == "wait"
-        or (task.kind == "workbook" and lent)
-        or (task.inner is not None and may_wait(task.inner.tasks, workbook))
-        for task in tasks
-    )
 
 
 def waits_of(pipeline: Pipeline) -> dict[str, tuple[TaskPlan, ...]]:

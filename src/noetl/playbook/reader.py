@@ -62,11 +62,12 @@ _SPAN = late(r"([0-9]+)\s*(ms|s|sec|m|min|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 
-def seconds_in(span: str) -> str:
-    """`5m` as the number that the language wants."""
-    found = _SPAN.fullmatch(span)
-    assert found is not None, "it was asked"
-    return f"{int(found[1]) * _SECONDS[found[2]]:g}"
+def seconds_hint(key: str, value: Any, doc: str) -> str | None:
+    """`5m` as the number that the language wants, where it wants seconds."""
+    found = _SPAN.fullmatch(value) if isinstance(value, str) and "econds" in doc else None
+    if found is None:
+        return None
+    return f"write the seconds as a number: {key}: {int(found[1]) * _SECONDS[found[2]]:g}"
 
 
 def below_of(block: Block, key: str) -> str:
@@ -295,8 +296,8 @@ class Reader:
         hint = f"write {described(field.type)}: {field.doc}"
         if isinstance(field.type, Text) and isinstance(value, bool | int | float):
             hint = f'write it in quotes: {key}: "{entry.node.value}"'
-        elif isinstance(value, str) and "econds" in field.doc and _SPAN.fullmatch(value):
-            hint = f"write the seconds as a number: {key}: {seconds_in(value)}"
+        elif meant := seconds_hint(key, value, field.doc):
+            hint = meant
         elif isinstance(field.type, Choice) and isinstance(value, str):
             hint = self.suggest(value, field.type.words, hint)
         message = f"'{key}' is {shown(value)}, expected {described(field.type)}"

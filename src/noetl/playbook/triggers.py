@@ -206,7 +206,7 @@ def _check_subject(
             continue
         said = f"{key} is {shown(name)}"
         if own(name):
-            why = f"{said}, by which NoETL and NATS speak to themselves"
+            why = f"{said}, which NoETL and NATS use internally"
             reader.report("wrong-value", given[key], why, "choose a stream of your own")
         elif not sound(name):
             hint = "names between dots, `*` for one of them, `>` for all that follow"

@@ -15,7 +15,7 @@ from noetl.kinds.kind import Kind
 from noetl.playbook.check_graph import arcs_of
 from noetl.playbook.check_tasks import pipelines_of
 from noetl.playbook.model import Arc, Limit, Playbook, Rule, Step, Task, Then
-from noetl.playbook.waits import guards_of, rendered_inputs
+from noetl.playbook.step_traits import guards_of, rendered_inputs
 
 Shape = Mapping[str, Any] | None
 """The keys below a value, each with its own shape; None: any key may be there."""

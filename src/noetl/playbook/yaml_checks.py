@@ -123,6 +123,13 @@ def refusal_of(error: YAMLError, text: str) -> UnreadableText:
             message="found a tab where YAML allows only spaces",
             hint="indent with spaces; most editors can convert tabs",
         )
+    if opening := _never_closed(error, text):
+        return UnreadableText(
+            "yaml-syntax",
+            error.context_mark,
+            message=f"the text is not YAML: {opening} opens here and is never closed",
+            hint=f"close it where it ends with {_CLOSING[opening]}",
+        )
     context = f" {error.context}" if error.context else ""
     return UnreadableText(
         "yaml-syntax",
@@ -144,6 +151,18 @@ _REMEDIES: Final = (
     ),
 )
 """What is wrong with a line that is not YAML, most of the time."""
+
+
+_CLOSING: Final = {"'": "'", '"': '"', "[": "]", "{": "}"}
+
+
+def _never_closed(error: MarkedYAMLError, text: str) -> str:
+    """What is open at the end of the text: there the parser complains, far from where it opened."""
+    opened, found = error.context_mark, error.problem_mark
+    if opened is None or found is None or text[found.index :].strip():
+        return ""
+    character = text[opened.index : opened.index + 1]
+    return character if character in _CLOSING else ""
 
 
 def _remedy(text: str, mark: Any) -> str:

@@ -61,6 +61,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The notes of the inbox that it obeys: they go with its commit, and stay if it is refused."""
     releases: tuple[str, ...] = ()
     """Claims on limits that end with its commit: step runs, or the execution with all (`""`)."""
+    holds: bool = False
+    """It begins the execution under the place that this one holds: no place, no beginning."""
 
 
 class LogRow(msgspec.Struct, frozen=True):
@@ -87,6 +89,9 @@ class EventLog(Protocol):
     - it raises VersionConflict unless the execution stands at `expected`, and where another
       process owns it by now (promise 4); then all later queued decisions of that execution are
       refused too, and those of other executions are not touched;
+    - it raises PlaceLost, a VersionConflict, where an execution would begin under a limit without
+      holding its place (`Decision.holds`): whoever wrote it was taken for dead, and the place may
+      be another's (LIMIT-3);
     - it raises LogUnavailable where nothing could be written (disk full, read-only); nothing of
       that decision is visible then, and later ones of the execution are refused;
     - the notes that a decision obeys leave the inbox in its commit, so that no death in between
@@ -121,6 +126,7 @@ class Executions(Protocol):
       costs does not grow with those that do not;
     - `children` are all of a parent, ended or not, oldest first;
     - `starting` are those whose id begins with a text, newest first;
+    - `unfinished` are those of the named ones that exist and have not ended, in any order;
     - `count` is exact for those that have not ended; of the others a large home may estimate it.
     """
 
@@ -145,6 +151,8 @@ class Executions(Protocol):
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]: ...
 
     async def starting(self, prefix: str, *, limit: int = 50) -> Sequence[ExecutionRow]: ...
+
+    async def unfinished(self, execution_ids: Sequence[str]) -> Sequence[str]: ...
 
     async def count(self, status: str) -> int: ...
 

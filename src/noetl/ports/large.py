@@ -20,6 +20,8 @@ LARGE = 262_144
 """Bytes of JSON that take about as long as a thread costs the event loop."""
 STEP = 131_072
 ROWS = 1000
+LEVELS = 4
+"""Of mappings around large lists."""
 TRIES = 8
 MARK = b'"$'
 """How the name of a reference begins, in any JSON."""
@@ -115,19 +117,20 @@ def _text(value: Any) -> bytes:
     return encode(value)
 
 
-def decoded(text: bytes) -> Any:
+def decoded(text: bytes, levels: int = LEVELS) -> Any:
     """
     The value of a JSON text. msgspec keeps the interpreter to itself while it reads: a large text
-    is read in steps, between which the event loop has its turn.
+    is read in steps, between which the event loop has its turn. Each level of mappings that is
+    taken apart is read once more, so it is not done for many.
     """
-    if len(text) < 2 * STEP:
+    if len(text) < 2 * STEP or levels == 0:
         return msgspec.json.decode(text)
     first = text.lstrip()[:1]
     if first == b"[":
         return _elements(text)
     if first == b"{":
         members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        return {name: decoded(bytes(member)) for name, member in members.items()}
+        return {name: decoded(bytes(member), levels - 1) for name, member in members.items()}
     return msgspec.json.decode(text)
 
 

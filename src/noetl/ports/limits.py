@@ -9,6 +9,11 @@ COUNTED = 1001
 """The place of everything that has a thousand before it, as `take` answers it."""
 
 
+UNBEGUN = 60_000
+"""Milliseconds after which a claim whose execution does not exist ends, though its process lives:
+the start failed, and nobody came again. One that is only slow asks again (`Decision.holds`)."""
+
+
 class LimitClaim(msgspec.Struct, frozen=True, kw_only=True):
     """What wants to begin under a limit: an execution, or one run of a step."""
 
@@ -44,13 +49,14 @@ class LimitClaims(Protocol):
     Contract, checked for every adapter by tests/contracts/test_limits.py:
     - `take` makes the claims and answers with the place of each: 0 where it may begin, else its
       place in the queue, of which it counts a thousand (`places` counts all). A claim that is
-      there already keeps what it has, so asking twice is asking once;
+      there already keeps what it has, so asking twice is asking once. Each claim has an answer, one
+      that another ends meanwhile too: that it waits;
     - what is granted is never more than the limits of the claims allow, whoever asks at the same
       time (LIMIT-3): `at_once` and `count` in `seconds` hold for each key of a group, `total` for
       the group;
     - the next one is that of the highest priority, then the keys take turns, then the oldest
       (LIMIT-4); nothing that may begin waits for one that may not;
-    - `grant` lets begin whatever may begin by now, and names it;
+    - `grant` lets begin whatever may begin by now, and names it; None: nothing waited anywhere;
     - `granted` names what was granted lately, so that each server finds what waits with it;
     - `holders` are the executions with a claim under a key, the oldest claim first;
     - `park` leaves queued executions of this process to the home, where their claim waits and no
@@ -62,13 +68,14 @@ class LimitClaims(Protocol):
     - `withdraw` ends what an execution waits for and leaves what it holds: another server may have
       begun it under that;
     - a claim ends with the decision that releases it (`Decision.releases`), or by `release`; with
-      `abandoned` end those of processes that died before their execution existed, and what was
-      claimed for an execution while it ended.
+      `abandoned` end those whose execution does not exist though the process has died or the claim
+      is older than `UNBEGUN`, and what was claimed for an execution while it ended. None of them
+      ends between the look of a decision that `holds` it and its commit.
     """
 
     async def take(self, claims: Sequence[LimitClaim]) -> list[int]: ...
 
-    async def grant(self) -> list[tuple[str, str]]: ...
+    async def grant(self) -> list[tuple[str, str]] | None: ...
 
     async def granted(self) -> list[tuple[str, str]]: ...
 

@@ -76,8 +76,13 @@ class ResultStore:
         return Reference(self.name, key, body.size, checksum, schema_hint=hint)
 
     async def fetch(self, reference: Reference, *, patience: float | None = None) -> Any:
-        body = b"".join([piece async for piece in self._stored(reference, patience)])
-        return await off_loop(len(body), opened, reference, body)
+        size, pieces = 0, []
+        async for piece in self._stored(reference, patience):
+            size += len(piece)
+            if size > reference.size:  # before the rest of it takes memory
+                lost(reference, f"has {size} bytes now, or more")
+            pieces.append(piece)
+        return await off_loop(size, opened, reference, b"".join(pieces))
 
     async def pieces(
         self, reference: Reference, *, patience: float | None = None
@@ -85,6 +90,8 @@ class ResultStore:
         size, checksum = 0, hashlib.sha256()
         async for piece in self._stored(reference, patience):
             size += len(piece)
+            if size > reference.size:
+                lost(reference, f"has {size} bytes now, or more")
             checksum.update(piece)
             yield piece
         compare(reference, size, checksum.hexdigest())
@@ -283,3 +290,5 @@ def opened(reference: Reference, body: bytes) -> Any:
         return decode(body) if marked else decoded(body)
     except msgspec.DecodeError as broken:
         lost(reference, f"is not JSON: {broken}")
+    except RecursionError:
+        lost(reference, "is nested too deeply to be read")

@@ -42,6 +42,7 @@ class Appender:
         alone: bool,
         notes: tuple[int, ...],
         releases: tuple[str, ...],
+        holds: bool,
     ) -> Commit:
         """The answer comes with the commit. `alone`: nothing else waits, commit at once."""
         execution = active.execution
@@ -60,6 +61,7 @@ class Appender:
             snapshot=snapshot,
             notes=notes,
             releases=releases,
+            holds=holds,
         )
         self.uncommitted += 1
         active.uncommitted += 1

@@ -3,6 +3,8 @@
 import asyncio
 import heapq
 import time
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from noetl.control.execution import Execution
@@ -24,6 +26,24 @@ LOOK = 30.0
 
 Due = tuple[int, str, str]
 """When, and which step run and task run."""
+
+
+class Strikes:
+    """Clocks of many executions often strike at once: one a turn of the loop, others in between."""
+
+    def __init__(self) -> None:
+        self._due: deque[Callable[[], None]] = deque()
+
+    def add(self, strike: Callable[[], None]) -> None:
+        self._due.append(strike)
+        if len(self._due) == 1:
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        strike = self._due.popleft()
+        if self._due:
+            asyncio.get_running_loop().call_soon(self._turn)
+        strike()
 
 
 class WaitClock:
@@ -72,7 +92,10 @@ class WaitClock:
             self._timer.cancel()
         self._armed = self._heap[0][0]
         left = min(LOOK, max(0.0, self._armed / 1000 - time.time()))
-        self._timer = asyncio.get_running_loop().call_later(left, self._look)
+        self._timer = asyncio.get_running_loop().call_later(left, self._strike)
+
+    def _strike(self) -> None:
+        self._server.strikes.add(self._look)
 
     def _look(self) -> None:
         self._timer = self._armed = None

@@ -51,6 +51,7 @@ from noetl.server.leases import PartKey, key_of
 from noetl.server.pools import PoolKeeper
 from noetl.server.server import Server
 from noetl.server.timers import now
+from noetl.server.trips import Trips
 from noetl.server.waiting_parts import Offer, WaitingParts
 
 LEASE = 15.0
@@ -103,6 +104,7 @@ class Dispatcher:
         self._ttl = ttl
         self._clock = clock
         self._tidy: dict[str, list[str]] = {}
+        self._trips = Trips()
         self._places: Counter[str] = Counter()
         """Free places of workers whose calls are being answered: nobody need be woken for those."""
 
@@ -201,8 +203,8 @@ class Dispatcher:
         self._server.handout.pump()  # what these reports led to may go back with the answer
         grants = self.granting.grants(call, self._server.find, self.keeper.grant_to)
         waiting = self.parts.count(call.pool) > 0 and self.granting.sure()
-        if waiting:  # a wake-up reaches one worker: the next one, too
-            self.granting.wake_soon(call.pool, self._places)
+        if waiting:
+            self.granting.pass_on(call, self._places, served=bool(grants))
         return Answer(
             server=self.name,
             speaks=SPEAKS,
@@ -303,6 +305,11 @@ class Dispatcher:
         known = part.taken if hold.epoch == part.epoch else 0
         if sent.after > known:
             return Verdict("gap", taken=known)
+        if self._trips.enough(hold, known):  # it is taken from its worker, as below
+            self.refuses("report: it cannot be decided")
+            if (lease := self.leases.find(key_of(hold))) is not None:
+                self.keeper.end(lease, counted=True)
+            return Verdict("refused", reason="the server cannot decide what follows from it")
         try:
             old = known - sent.after
             events = inspected(sent, active.execution, run, part, active.plan, known=old)
@@ -329,6 +336,7 @@ class Dispatcher:
         taken = self._server.receive(active, report)
         if taken.events == []:
             if not self._server.is_active(active):
+                self._trips.note(hold, known)
                 return Verdict("later", reason="the execution is loaded again")
             return Verdict("refused", reason="the server could not take the report")
         if taken.events is not None and not is_open(active, hold):

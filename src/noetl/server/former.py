@@ -1,18 +1,20 @@
 """The lines of the text that its author has, where what ran was translated from it (DIA)."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from noetl.playbook.finding import Place
 from noetl.playbook.plan import digest_of
+from noetl.playbook.yaml_checks import MAX_BYTES
 from noetl.ports.catalog import number_in
 from noetl.ports.event_log import ExecutionRow, Playbooks
 from noetl.ports.large import DRAFTS
 from noetl.ports.storage import Storage
+from noetl.tools.paths import inside, open_file
 from noetl.tools.plugins import KnownKinds
+from noetl.tools.refusal import Refusal
 
 
 async def keep_former(playbooks: Playbooks, text: str, path: str, former: str) -> None:
@@ -33,9 +35,12 @@ async def former_lines(
         return ()
 
     def read(name: str) -> str | None:
-        try:
-            return (Path(folder or "") / name).read_text() if folder is not None else None
-        except (OSError, ValueError):
+        if folder is None:
+            return None
+        try:  # whoever translated it read what lies there; a pipe or a device is no text
+            with open_file(inside(folder, name)) as file:
+                return file.read(MAX_BYTES + 1).decode()
+        except (OSError, ValueError, Refusal):
             return None
 
     from noetl.playbook.dialects.migrate import migrate  # only where something was translated

@@ -66,6 +66,8 @@ class Granting:
         self._cleared: dict[str, str] = {}
         """Pool → the worker that takes nothing until it is idle, to run a suspect alone."""
         self._waking: set[str] = set()
+        self._hurrying: set[str] = set()
+        """Pools in which a part waits for the worker whose turn it is."""
 
     def note(self, call: Call) -> None:
         now, heard = time.time(), self._clock()
@@ -143,12 +145,7 @@ class Granting:
     def _share(self, call: Call) -> int:
         """As many as bring this worker level with the others that have room."""
         oldest, now = self._parts.oldest(call.pool), self._clock()
-        peers = [
-            seen.name
-            for seen in self.seen.values()
-            if seen.pool == call.pool
-            and (seen.name == call.worker or (seen.room > 0 and now - seen.heard < FRESH))
-        ]
+        peers = [call.worker, *self._others(call)]
         if oldest is None or len(peers) < 2 or now - oldest.since > HURRY:
             return call.free
         loads = {name: self._leases.load_of(name) for name in peers}
@@ -157,6 +154,18 @@ class Granting:
             if name != call.worker and load < level:
                 self.wake_worker(name)
         return max(0, min(call.free, level - loads[call.worker]))
+
+    def _others(self, call: Call) -> list[str]:
+        """The other workers of its pool that have room."""
+        now = self._clock()
+        return [
+            seen.name
+            for seen in self.seen.values()
+            if seen.pool == call.pool
+            and seen.name != call.worker
+            and seen.room > 0
+            and now - seen.heard < FRESH
+        ]
 
     # ── waking ───────────────────────────────────────────────────────────────────────────────
 
@@ -173,6 +182,35 @@ class Granting:
         if waiting > 0 and self.sure():  # whoever may grant nothing keeps nobody from others
             for notifier in self.notifiers:
                 notifier.wake_pool(pool, waiting)
+
+    def pass_on(self, call: Call, places: Mapping[str, int], *, served: bool) -> None:
+        """
+        Something still waits after an answer, and a wake-up reaches one worker: the next one, too.
+
+        Whoever had room and got nothing would get nothing again. If it were woken, it would call
+        at once, get nothing and be woken, as often as the line allows.
+        """
+        if served or call.free < 1:
+            self.wake_soon(call.pool, places)
+        elif self._parts.oldest(call.pool) is None:
+            return  # suspects: the worker that is to run the next one takes it when it is idle
+        elif self._reserved(call.pool, call.worker):
+            for name in self._others(call):
+                if not self._reserved(call.pool, name):
+                    self.wake_worker(name)
+        elif call.pool not in self._hurrying:  # it was the turn of others: do they come?
+            self._hurrying.add(call.pool)
+            asyncio.get_running_loop().call_later(HURRY, self._hurry, call.pool, places)
+
+    def _hurry(self, pool: str, places: Mapping[str, int]) -> None:
+        self._hurrying.discard(pool)
+        self._wake(pool, places)
+
+    def _reserved(self, pool: str, worker: str) -> bool:
+        """Whether it takes nothing more: it runs a suspect, or is to run the next one alone."""
+        if self._parts.suspect(pool) is not None and self._cleared.get(pool) == worker:
+            return True
+        return any(lease.alone for lease in self._leases.of_worker(worker))
 
     def wake_worker(self, worker: str) -> None:
         for notifier in self.notifiers:

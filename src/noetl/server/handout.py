@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
 
-ENDS = (e.StepDone, e.StepFailed, e.LoopDone)
+ENDS = frozenset((e.StepDone, e.StepFailed, e.LoopDone))
 STOPPED = make_error("cancelled", "it was stopped")
 
 
@@ -212,7 +212,7 @@ class Handout:
         """Tools drop what lived as long as a run, and at the end what lived for the execution."""
         server, execution_id = self._server, active.execution.execution_id
         for event in events:
-            if not isinstance(event, ENDS):
+            if type(event) not in ENDS or not isinstance(event, e.StepEvent):
                 continue
             if isinstance(event, e.LoopDone) and event.parent_id is not None:
                 continue  # a loop inside a task (LOOP-7): its run goes on

@@ -44,7 +44,7 @@ async def _left(storage: "Storage", name: str) -> str:
     row = await storage.executions.find(name)
     if row is None or not is_left(row) or await storage.owners.holder(name) is not None:
         return ""
-    return f", which nobody runs: `noetl resume {name}` or `noetl cancel {name}`"
+    return f", which no process runs: `noetl resume {name}` or `noetl cancel {name}`"
 
 
 def is_left(row: ExecutionRow) -> bool:

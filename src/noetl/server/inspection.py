@@ -6,6 +6,7 @@ from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.messages.depth import DEEPEST, is_deep
 from noetl.messages.fitting import refuse_large
 from noetl.messages.names import REPORTED
 from noetl.playbook.plan import Plan
@@ -19,6 +20,18 @@ NUMBERS = {
 }
 """Event → its fields that are numbers."""
 
+MOST = 10_000
+"""Events of one report, which is taken in one go: workers tell more in several."""
+_pieces = msgspec.json.Decoder(list[msgspec.Raw])
+
+AROUND = 8
+"""Levels that a report has around its events, and marks of references in them."""
+
+TIMED = ("attempt", "started_at", "duration_ms")
+"""
+Numbers in the `meta` of an outcome: exports and views count with them. The clock of a worker may be
+set back during a call: a duration may be negative.
+"""
 
 ENDS = (e.StepDone, e.StepFailed, e.LoopDone)
 
@@ -31,8 +44,13 @@ def inspected(
     sent: Sent, execution: Execution, run: Run, part: Part, plan: Plan, *, known: int = 0
 ) -> list[e.Event]:
     """The events of a report behind the first `known`; raises Unfit, EventTooLarge."""
+    text = bytes(sent.events)
+    if is_deep(text, DEEPEST + AROUND):
+        raise Unfit("the report holds a value that is nested too deeply")
     try:
-        events = decode_events(bytes(sent.events))
+        if text.count(b"{") > MOST and len(_pieces.decode(text)) > MOST:
+            raise Unfit(f"the report has more than {MOST:,} events")
+        events = decode_events(text)
     except (msgspec.DecodeError, TypeError, ValueError, KeyError, IndexError) as wrong:
         raise Unfit(f"the report cannot be read: {wrong}") from None
     if not events:
@@ -72,6 +90,7 @@ def look_at(event: e.Event, run: Run, part: Part) -> None:
         raise Unfit("a step's own loop is begun by the server (LOOP-2)")
     if isinstance(event, e.IterationEvent):
         look_at_iteration(event, run)
+    look_at_place(event, run, part)
 
 
 def look_at_outcome(event: e.TaskDone) -> None:
@@ -79,8 +98,15 @@ def look_at_outcome(event: e.TaskDone) -> None:
     status, error = event.outcome.get("status"), event.outcome.get("error")
     if status != "ok" and (status != "error" or not isinstance(error, dict)):
         raise Unfit(f"'{event.task}' has no outcome: expected `status` ok, or error with `error`")
+    meta = event.outcome.get("meta") or {}
+    if not isinstance(meta, dict) or not all(is_number(meta.get(name, 0)) for name in TIMED):
+        raise Unfit(f"'{event.task}' does not say when it was called, and how long it took")
     if event.do == "jump" and event.to is None:
         raise Unfit(f"a jump of '{event.task}' names no target")
+
+
+def is_number(value: object) -> bool:
+    return type(value) is int and abs(value) <= LARGEST
 
 
 def look_at_iteration(event: e.IterationEvent, run: Run) -> None:
@@ -91,3 +117,28 @@ def look_at_iteration(event: e.IterationEvent, run: Run) -> None:
         raise Unfit(f"step '{run.step}' has no loop")
     if not 0 <= event.index < loop.total:
         raise Unfit(f"iteration {event.index} is none of {loop.total}")
+    if event.iteration_id != f"{run.step_run_id.partition('.')[0]}.{event.index + 1}":
+        raise Unfit(f"'{event.iteration_id[:100]}' is not the name of iteration {event.index}")
+
+
+def look_at_place(event: e.Event, run: Run, part: Part) -> None:
+    """
+    A task run, and an iteration, has its place in its id (EVT-0): it is one of this run, and of a
+    distributed loop one of this part. The other iterations are those of other workers.
+    """
+    for place in (event.task_run_id,) if isinstance(event, e.TaskEvent) else places_of(event):
+        number, _, below = place.partition(".")
+        if number != run.step_run_id.partition(".")[0] or not below:
+            raise Unfit(f"'{place[:100]}' is nothing of this run")
+        if run.loop is None or run.loop.exec != "distributed":
+            continue
+        iteration = below.partition(".")[0]
+        if not iteration.isdecimal() or not part.first < int(iteration[:20]) <= part.last:
+            raise Unfit(f"'{place[:100]}' is of an iteration that this part does not run")
+
+
+def places_of(event: e.Event) -> list[str]:
+    """The ids in an event of a loop that say where it happened."""
+    parent = getattr(event, "parent_id", None)
+    own = [event.iteration_id] if isinstance(event, e.IterationEvent) else []
+    return own if parent is None else [*own, parent]

@@ -13,6 +13,7 @@ from noetl.messages.events import ExecutionRequested
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load_kept, load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
+from noetl.playbook.yaml_checks import MAX_BYTES
 from noetl.ports.large import read_off_loop
 from noetl.ports.plans import Plans
 from noetl.server.finding import find_entry, near_path
@@ -135,7 +136,7 @@ class Library:
         file = child_file(path, folder, self._bounds)
         try:
             with open_file(file) as opened:
-                return Found(opened.read().decode(), str(file.parent), None)
+                return Found(opened.read(MAX_BYTES + 1).decode(), str(file.parent), None)
         except (OSError, UnicodeDecodeError, Refusal) as fault:
             raise UnreadableFile(f"playbook '{path}' cannot be read: {fault}") from None
 

@@ -29,7 +29,7 @@ from noetl.server.parking import Parking
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
 
-WAITING = (e.ExecutionQueued, e.TokenParked, e.StepParked)
+WAITING = frozenset((e.ExecutionQueued, e.TokenParked, e.StepParked))
 
 LOOK = 0.25
 """Seconds between two looks for places that became free elsewhere."""
@@ -41,6 +41,11 @@ SHARE = 50
 
 IDLE = 1.0
 """Seconds between two looks of a server while nothing waits anywhere."""
+REST = 0.05
+"""
+Seconds between a place that is given back and the look for whoever wants it, where nothing waited
+lately: under a limit that is not reached every end gives one back, and each look is a question.
+"""
 
 
 class LimitKeeper:
@@ -68,6 +73,8 @@ class LimitKeeper:
         self._free = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._sweep_at = 0.0
+        self._none_waits = False
+        """Nothing waited at the last look, here or elsewhere, and nobody was told to since."""
 
     # ── starts ───────────────────────────────────────────────────────────────────────────────
 
@@ -128,12 +135,15 @@ class LimitKeeper:
     async def _take(self, asked: list[tuple[LimitClaim, asyncio.Future[int]]]) -> None:
         try:
             places = await self._limits.take([claim for claim, _ in asked])
+            answers = list(zip(asked, places, strict=True))
         except Exception as away:  # whoever asked is told, and the next are asked for
             for _, future in asked:
                 if not future.done():
                     future.set_exception(away)
             return
-        for (_, future), place in zip(asked, places, strict=True):
+        if any(places):
+            self._none_waits = False
+        for (_, future), place in answers:
             if not future.done():
                 future.set_result(place)
 
@@ -163,9 +173,10 @@ class LimitKeeper:
     # ── what is decided ──────────────────────────────────────────────────────────────────────
 
     def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
-        if active.execution.admitted and any(type(one) is e.ExecutionAdmitted for one in events):
+        kinds = set(map(type, events))
+        if active.execution.admitted and e.ExecutionAdmitted in kinds:
             arm_execution(self._server, active)
-        if any(isinstance(one, WAITING) for one in events):
+        if not WAITING.isdisjoint(kinds):
             commit.add_done_callback(partial(_ask_when_committed, self, active))
 
     def take_up(self, active: ActiveExecution) -> None:
@@ -173,6 +184,8 @@ class LimitKeeper:
 
     async def _ask_for(self, active: ActiveExecution) -> None:
         """Ask for all that waits in an execution: who has asked before keeps what it has."""
+        if not self._server.is_active(active):
+            return  # it was loaded again since: what is in memory now has asked for itself
         claims = list(claims_of(active))
         for claim in claims:
             self._waiting[claim.execution_id, claim.holder] = active
@@ -220,6 +233,8 @@ class LimitKeeper:
         often = self._waiting or self._awaited or self._unsure
         with suppress(TimeoutError):
             await asyncio.wait_for(self._free.wait(), LOOK if often else IDLE)
+        if self._none_waits and not often:
+            await asyncio.sleep(REST)
         self._free.clear()
         try:
             return await self._look()
@@ -243,7 +258,10 @@ class LimitKeeper:
             await self._limits.abandoned()
             took = time.monotonic() - began
             self._sweep_at = time.monotonic() + max(SWEEP, SHARE * took)
-        named = await self._limits.grant()
+        self._none_waits = True
+        found = await self._limits.grant()
+        self._none_waits = self._none_waits and found is None  # one may have been told meanwhile
+        named = found or ()
         elsewhere = any(one not in self._waiting and one not in self._awaited for one in named)
         unsure, self._unsure = self._unsure, {}
         for active in unsure.values():

@@ -65,9 +65,13 @@ class Decided(msgspec.Struct, frozen=True):
 
 def offers_in(events: list[e.Event]) -> list[e.TokenEnqueued]:
     """The parts that a decision offers."""
-    if e.TokenEnqueued not in map(type, events):
+    kinds = [*map(type, events)]
+    number = kinds.count(e.TokenEnqueued)
+    if number == 0:
         return []
-    return [event for event in events if type(event) is e.TokenEnqueued]
+    first = kinds.index(e.TokenEnqueued)
+    found = events[first : first + 1] if number == 1 else events[first:]
+    return [event for event in found if type(event) is e.TokenEnqueued]
 
 
 class Loading:
@@ -138,7 +142,7 @@ class Loading:
     async def _fetch(self, wanted: Sequence[Reference], lost: list[str]) -> None:
         for reference in wanted:
             try:
-                await self._bodies.load(reference)
+                await self._bodies.look_into(reference)
             except BodyLost as gone:  # RES-4: the template that touches it says so
                 self.lost[reference.key] = str(gone)
                 lost.append(reference.key)

@@ -1,6 +1,6 @@
 """The execution that a restart goes back to: its log read, and what is taken over from it (RST)."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from noetl.control.forgetting import History, Recorded, RunAgain
@@ -11,18 +11,26 @@ from noetl.messages.codec import recorded_events
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import EventLog
+from noetl.ports.large import off_loop
 from noetl.server.replay import Load, rows_of, with_state
 
+EVENT = 100
+"""Bytes of JSON that take as long as one event, to whoever looks at each."""
 
-async def history_of(log: EventLog, execution_id: str, plan: Plan, load: Load) -> History:
+
+async def recorded_in(log: EventLog, execution_id: str, load: Load) -> AsyncIterator[Recorded]:
     """Everything that happened in an execution; raises RestartRefused where nothing began."""
-    found: list[Recorded] = []
     async for row in rows_of(log, execution_id):
         for number, event in enumerate(recorded_events(execution_id, row.first, row.events)):
             if isinstance(event, e.RequestEvaluated) and event.error is not None:
                 raise RestartRefused(f"nothing of execution {execution_id} ran: its request failed")
-            found.append(Recorded(row.first + number, row.at, await with_state(event, load)))
-    return History(found, plan)
+            yield Recorded(row.first + number, row.at, await with_state(event, load))
+
+
+async def history_of(log: EventLog, execution_id: str, plan: Plan, load: Load) -> History:
+    """The same as a whole."""
+    found = [one async for one in recorded_in(log, execution_id, load)]
+    return await off_loop(len(found) * EVENT, History, found, plan)
 
 
 async def taken_over(

@@ -10,7 +10,7 @@ own that is known to be alive, nothing is granted.
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -40,6 +40,54 @@ COMPARE = 5.0
 BELOW = "the parent was cancelled"
 
 
+REST = 300.0
+"""Seconds at most between two attempts at one that falls to the same fault again and again."""
+
+
+class Fall(NamedTuple):
+    """What became of an execution that fell to a fault of ours."""
+
+    seq: int
+    """Where it was taken up before: if it comes further, the next fall is another one."""
+    times: int
+    until: float
+    """Not before is it loaded again, by the monotonic clock."""
+
+
+class Falls:
+    """
+    To load an execution takes the time of the others. One that falls at the same place again is
+    left alone for twice as long each time.
+    """
+
+    def __init__(self) -> None:
+        self._falls: dict[str, Fall] = {}
+        self._taken_at: dict[str, int] = {}
+        """The `seq` at which those were taken up that began elsewhere, or earlier."""
+
+    def taken_up(self, execution_id: str, seq: int) -> None:
+        self._taken_at[execution_id] = seq
+
+    def note(self, execution_id: str, fault: BaseException) -> float:
+        """The seconds for which it rests."""
+        seq = self._taken_at.get(execution_id, 0)
+        before = self._falls.get(execution_id)
+        ours = type(fault) is NoetlError and fault.__cause__ is not None  # see `Server.drop`
+        same = ours and before is not None and before.seq == seq
+        times = before.times + 1 if same and before is not None else 1
+        pause = min(REST, 2.0 ** (times - 2)) if times > 1 else 0.0
+        self._falls[execution_id] = Fall(seq, times, time.monotonic() + pause)
+        return pause
+
+    def rests(self, execution_id: str) -> bool:
+        fall = self._falls.get(execution_id)
+        return fall is not None and time.monotonic() < fall.until
+
+    def forget(self, execution_id: str) -> None:
+        self._falls.pop(execution_id, None)
+        self._taken_at.pop(execution_id, None)
+
+
 class Ownership:
     """Takes executions over, brings them back after a fault, lets them go when they have ended."""
 
@@ -60,6 +108,7 @@ class Ownership:
         self._loading: dict[str, asyncio.Task[ActiveExecution | str]] = {}
         self._fallen: set[str] = set()
         """Executions of ours that are not in memory: a fault, or the log was away."""
+        self._falls = Falls()
         self._obeying: set[int] = set()
         """Notes whose decisions are on their way into the log."""
         self._lapses = 0
@@ -94,12 +143,18 @@ class Ownership:
 
     def _over(self, active: ActiveExecution, ended: "asyncio.Future[None]") -> None:
         execution_id = active.execution_id
-        if not ended.cancelled() and ended.exception() is not None:
+        fault = None if ended.cancelled() else ended.exception()
+        if fault is not None:
             self.released(execution_id)
             if self.adopts:
                 self._fallen.add(execution_id)
-                self.says(f"execution {execution_id} is loaded again: {ended.exception()}")
+                pause = self._falls.note(execution_id, fault)
+                after = f" after {pause:g} s" if pause else ""
+                if pause:
+                    self.aside[execution_id] = str(fault)
+                self.says(f"execution {execution_id} is loaded again{after}: {fault}")
         elif self.adopts:
+            self._falls.forget(execution_id)
             if self._server.find(execution_id) is active:
                 self._server.release(execution_id)
             # After whoever waited for the end has had a turn.
@@ -163,6 +218,8 @@ class Ownership:
         active = self._server.find(execution_id)
         if active is not None:
             return active
+        if self._falls.rests(execution_id):
+            return "later"
         task = self._loading.get(execution_id)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._brought(execution_id))
@@ -175,11 +232,13 @@ class Ownership:
             row = await self._storage.executions.find(execution_id)
             if row is None or row.finished_at is not None:
                 self._fallen.discard(execution_id)
+                self._falls.forget(execution_id)
                 return "ended"
             try:
                 await self._storage.owners.claim(execution_id)
             except HomeInUse:
                 self._fallen.discard(execution_id)
+                self._falls.forget(execution_id)
                 return "moved"
             active = await self._take_up(execution_id, await self._storage.owners.term())
         except NoetlError as away:
@@ -208,6 +267,7 @@ class Ownership:
         if (there := self._server.find(execution_id)) is not None:
             return there
         self.looked = time.monotonic()
+        self._falls.taken_up(execution_id, execution.seq)
         active = self.mind(self._server.go_on(execution, plan, row, folder, term))
         active.resumed = True
         self.taken_up(active)
@@ -259,14 +319,15 @@ class Ownership:
         finally:
             self._obeying.discard(note.note_id)
 
-    async def order(self, active: ActiveExecution, given: r.AnyOrder) -> None:
-        """Returns when the order is in the log."""
+    async def order(self, active: ActiveExecution, given: r.AnyOrder) -> bool:
+        """Returns when the order is in the log; False where nothing came of it here."""
         taken = self._server.receive(active, given)
         await taken.committed
         if taken.events == [] and not self._server.is_active(active):  # it fell before it obeyed
             await self.leave(active.execution_id, given)
         elif isinstance(given, r.CancelExecution):
             await self.cancel_below(active.execution_id)
+        return taken.events != []
 
     async def leave(self, execution_id: str, given: r.AnyOrder) -> None:
         """Durable when this returns: whoever owns the execution, now or later, obeys it."""

@@ -1,5 +1,6 @@
 """From the log back to the state: a snapshot and its tail, or everything (EVT-5)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -18,17 +19,24 @@ from noetl.playbook.plan import Plan
 from noetl.ports.event_log import EventLog, LogRow
 
 PAGE = 500
+TURN = 65_536
+"""Bytes of a log that are folded before others have their turn: some milliseconds."""
 
 Load = Callable[[Reference], Awaitable[Any]]
 """Gets the value behind a reference; raises BodyLost."""
 
 
 async def rows_of(log: EventLog, execution_id: str, after: int = 0) -> AsyncIterator[LogRow]:
-    """Every decision after `after`, in order."""
+    """Every decision after `after`, in order; a long log leaves others their turns."""
+    size = 0
     while True:
         page = await log.read(execution_id, after=after, limit=PAGE)
         for row in page:
             yield row
+            size += len(row.events)
+            if size > TURN:
+                size = 0
+                await asyncio.sleep(0)
         if len(page) < PAGE:
             return
         after = page[-1].last

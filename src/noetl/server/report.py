@@ -71,15 +71,18 @@ def steps_of(execution: Execution) -> list[dict[str, Any]]:
 
 async def with_values(value: Any, results: ResultStore) -> Any:
     """The value with every reference in it replaced: by what it refers to, or by its fields."""
-    return await ShownValues(results).replaced(value)
+    try:
+        return await ShownValues(results).replaced(value)
+    except RecursionError:  # a body of the world, which nobody has looked into before
+        return await ShownValues(results, room=0).replaced(value)
 
 
 class ShownValues:
     """References on their way to be printed: values while there is room, fields after that."""
 
-    def __init__(self, results: ResultStore) -> None:
+    def __init__(self, results: ResultStore, room: int = IN_ALL) -> None:
         self._results = results
-        self._room = IN_ALL
+        self._room = room
 
     async def replaced(self, value: Any) -> Any:
         if isinstance(value, Reference):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
+from noetl.errors import BodyLost, LogDamaged, NoetlError, UnwritableFile
 from noetl.messages.codec import recorded_events
 from noetl.messages.references import chunks_of, in_chunks, references_in
 from noetl.ports.event_log import EventLog
@@ -22,6 +23,9 @@ ROWS: Final = 500
 """Rows of a log that are deleted in one commit."""
 RESTS: Final = 4.0
 """For each second of work a server lets others have so many."""
+
+ITS_OWN: Final = (BodyLost, LogDamaged, UnwritableFile)
+"""What is wrong with one family, and not with the log or with the archive."""
 
 Archive = Callable[[RetentionPolicy, Sequence[str]], Awaitable[None]]
 """Keeps a family outside; it is durable when it returns, and doing it twice is doing it once."""
@@ -55,6 +59,8 @@ class Retention:
         self._labels = PlaybookLabels(storage.playbooks)
         self.counts: Counter[str] = Counter(executions=0, archived=0, bodies=0)
         """What went since the process began."""
+        self.kept: dict[str, str] = {}
+        """What could not be archived, and so stays; why."""
 
     async def candidates(
         self, policies: Sequence[RetentionPolicy]
@@ -81,7 +87,12 @@ class Retention:
         gone: list[str] = []
         async for row, policy in self.candidates(policies):
             began = time.monotonic()
-            gone += await self.remove_one(row, policy)
+            try:
+                gone += await self.remove_one(row, policy)
+            except Exception as wrong:  # promise 7: what cannot be archived stays, alone
+                if isinstance(wrong, NoetlError) and not isinstance(wrong, ITS_OWN):
+                    raise
+                self.kept[row.execution_id] = f"{type(wrong).__name__}: {wrong}"
             if most is not None and len(gone) >= most:
                 break
             await self._rest(began)

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from noetl.control.decide import decide
-from noetl.control.deciding import Needs
+from noetl.control.decide import decide_next
+from noetl.control.deciding import Deciding, Needs
 from noetl.control.dispatch import may_run_ahead
 from noetl.control.execution import Execution
 from noetl.control.likely import likely
-from noetl.control.limits import given_up, hoping, released
+from noetl.control.limits import given_up, holds_place, hoping, released
 from noetl.control.reporting import stands
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
@@ -34,7 +34,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
-from noetl.server.clocks import WaitClock
+from noetl.server.clocks import Strikes, WaitClock
 from noetl.server.handout import Handout, Runner
 from noetl.server.loading import Decided, Loading, Spoiled, offers_in
 from noetl.server.timers import arm_execution, now
@@ -104,6 +104,7 @@ class Server:
         self.appender = Appender(log, results, me, self.chore)
         self._loading = Loading(self, log, bodies)
         self.handout = Handout(self)
+        self.strikes = Strikes()
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
 
@@ -191,10 +192,11 @@ class Server:
         expected, at = execution.seq, now()
         hoped = hoping(active.plan, execution)
         try:
-            events = self._decided(active, given, at)
+            deciding = fresh_deciding(active, self._loading)
+            events = self._decided(deciding, given, at)
             offers = offers_in(events)
             if offers and active.plan.inline:
-                offers = self._run_on(active, events, offers, at)
+                offers = self._run_on(active, deciding, events, offers, at)
             left = given_up(hoped, active.plan, execution)
             decided = Decided(events, encode_events(events), offers, expected, at, left)
         except Spoiled as spoiled:
@@ -222,6 +224,7 @@ class Server:
             alone=self._is_alone(active, parts, expected),
             notes=notes,
             releases=releases,
+            holds=not expected and active.plan.limit is not None and holds_place(events),
         )
         if releases:
             commit.add_done_callback(self.aside.limits.look_again)
@@ -237,16 +240,8 @@ class Server:
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
-    def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
-        found = decide(
-            active.plan,
-            active.execution,
-            given,
-            at=at,
-            bodies=self._loading.bodies(),
-            lost=self._loading.lost,
-            hurried=True,
-        )
+    def _decided(self, deciding: Deciding, given: r.Input, at: int) -> list[e.Event]:
+        found = decide_next(deciding, given, at=at)
         if isinstance(found, Needs):
             raise Spoiled(found)
         return found
@@ -254,6 +249,7 @@ class Server:
     def _run_on(
         self,
         active: ActiveExecution,
+        deciding: Deciding,
         events: list[e.Event],
         offers: list[e.TokenEnqueued],
         at: int,
@@ -277,7 +273,7 @@ class Server:
                 continue
             left -= 1
             active.tail += 1  # recovery reads it like a row of its own
-            fresh = self._decided(active, report, at)
+            fresh = self._decided(deciding, report, at)
             events += fresh
             offers += offers_in(fresh)
         return kept
@@ -292,9 +288,8 @@ class Server:
             return False
         if active.execution.finished and not expected:
             return False  # over with its first row: the next of many may begin beside it
-        runs = active.execution.runs
-        for run in runs.values():
-            if run.loop is not None and run.loop.exec == "distributed":
+        for run in active.execution.runs.values():
+            if run.parts and run.loop is not None and run.loop.exec == "distributed":
                 return False  # other iterations are at work, and may have something to tell
         if not self._run_ahead:
             return True
@@ -399,3 +394,9 @@ def take_turn(server: Server, execution_id: str, reports: list[r.Report]) -> lis
     active.tail += len(good) - 1  # recovery reads each like a row of its own
     taken = server.receive(active, msgspec.structs.replace(good[0], beside=good[1:]))
     return [taken if one in good else REFUSED for one in reports]
+
+
+def fresh_deciding(active: ActiveExecution, loading: Loading) -> Deciding:
+    """What the decisions of one row are made with."""
+    plan, execution = active.plan, active.execution
+    return Deciding(plan, execution, loading.bodies(), loading.lost, hurried=True)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 import msgspec
@@ -20,6 +21,16 @@ TASK_RUN: Final = re.compile(r"[0-9]+(\.[0-9]+(r[0-9]+)?){1,40}")
 BY: Final = {"seconds": "timer", "until": "timer", "signal": "signal", "approval": "approval"}
 
 VALUES: Final = ("seconds", "due", "name", "title")
+OWN: Final = {
+    "timer": {"seconds", "due"},
+    "signal": {"name", "guarded"},
+    "approval": {"title", "form", "roles"},
+}
+"""What an entry has beside `by` and `label`, by what it awaits."""
+FIRST, LAST = (
+    int(datetime(*day, tzinfo=UTC).timestamp() * 1000) for day in ((1, 1, 1), (9999, 12, 31))
+)
+"""The moments that `until` can name, but for some hours (ms)."""
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,12 +123,47 @@ def other_wait(event: e.WaitStarted, plan: Plan) -> str | None:
     except msgspec.ValidationError as wrong:
         return f"awaits what nothing can await: {wrong}"
     times = [event.timeout, *(one.seconds for one in awaits)]
+    moments = [one.due for one in awaits if one.due is not None]
     if any(time is not None and not 0 <= time <= LONGEST for time in times):
         return "waits longer than anything may"
+    if any(not FIRST <= moment <= LAST for moment in moments):
+        return "waits for a moment that no calendar has"
+    odd = next(filter(None, map(incomplete, event.awaits)), None)
+    if odd is not None:
+        return f"awaits what nothing can await: {odd}"
     faults = [differs(event, awaits, task) for task in tasks if task.kind == "wait"]
     if not faults:
         return "is of no task that waits"
     return None if None in faults else faults[0]
+
+
+def incomplete(given: Mapping[str, Any]) -> str | None:
+    """
+    What `arm` never makes, whatever the templates came to. Decisions, and pages that list what
+    others wait for, rely on every entry being whole.
+    """
+    by = given["by"]
+    own = given.keys() - {"by", "label"}
+    if not own <= OWN[by] or None in given.values():
+        return f"{', '.join(sorted(own)) or 'nothing'} of a wait for {by}"
+    match by:
+        case "timer":
+            return None if len(own) == 1 else "a time needs one of seconds and due"
+        case "signal":
+            return None if given.get("name") else "a signal needs a name"
+    if not given.get("title"):
+        return "an approval needs a title"
+    form = {name: unmasked(field) for name, field in given.get("form", {}).items()}
+    try:
+        made = form_of(Approval(title="", form=form))
+    except ValueError as wrong:
+        return str(wrong)
+    return None if made == form else "a form is not written as forms are"
+
+
+def unmasked(field: Mapping[str, Any]) -> dict[str, Any]:
+    """A field of a form; a type that is a secret to the worker is one that forms have."""
+    return {**field, "type": "string"} if field.get("type") == MASK else dict(field)
 
 
 def differs(event: e.WaitStarted, awaits: Sequence[Awaited], task: TaskPlan) -> str | None:
@@ -133,7 +179,8 @@ def differs(event: e.WaitStarted, awaits: Sequence[Awaited], task: TaskPlan) -> 
         if not isinstance(one, Mapping):
             continue
         for name, expected in literal(label, one, task):
-            if not same(expected, getattr(given[label], name)):
+            fits = admits if name == "roles" else same
+            if not fits(expected, getattr(given[label], name)):
                 return f"has another `{name}` than the playbook"
     timeout = written.get("timeout")
     if timeout is not None and not holds_template(timeout) and event.timeout != float(timeout):
@@ -152,13 +199,22 @@ def literal(label: str, written: Mapping[str, Any], task: TaskPlan) -> Iterator[
     if kind == "approval" and isinstance(value, Mapping):
         if not holds_template(value.get("title")):
             yield "title", value.get("title")
-        if not holds_template(value.get("roles")):
-            yield "roles", value.get("roles") or []
+        yield "roles", value.get("roles") or []
         if not holds_template(value.get("form")):
             yield "form", form_of(Approval(title="", form=value.get("form") or {}))
     elif not holds_template(value):
         made = arm(label, msgspec.convert({kind: value}, WaitInputs, strict=False), task.guards)
         yield from ((name, made[name]) for name in VALUES if name in made)
+
+
+def admits(expected: Any, given: list[str]) -> bool:
+    """Roles as they are written; where a template is one, it came to something (WAIT-5)."""
+    if not isinstance(expected, list | tuple):  # a template of all of them
+        return bool(given)
+    pairs = zip(expected, given, strict=False)
+    return len(expected) == len(given) and all(
+        holds_template(role) or same(role, one) for role, one in pairs
+    )
 
 
 def same(expected: Any, given: Any) -> bool:

@@ -129,7 +129,7 @@ async def _waits_in(
     if not waiting:
         return waits_of(execution, plan)
     since = await since_when(storage, execution.execution_id, waiting)
-    if holder is None or holder.isdecimal():
+    if not await at_server(storage, execution.execution_id, holder):
         return waits_of(execution, plan, Workers(since=since))
     places = await places_in_pool(storage, execution.execution_id, plan.executor.pool)
     if places:
@@ -140,6 +140,14 @@ async def _waits_in(
     free = sum(max(0, row.slots - row.busy) for row in of_pool)
     meant = None if of_pool else closest(plan.executor.pool, {row.pool: None for row in rows})
     return waits_of(execution, plan, Workers(len(of_pool), free, since, meant))
+
+
+async def at_server(storage: Storage, execution_id: str, holder: str | None) -> bool:
+    """Whether workers come to it; the process of `noetl run`, named by a number, is its own."""
+    if holder is None or not holder.isdecimal():
+        return holder is not None
+    owner = await storage.owners.owner_of(execution_id)
+    return owner in {row.name for row in await storage.roster.servers()}
 
 
 async def places_in_pool(storage: Storage, execution_id: str, pool: str) -> dict[str, str]:
@@ -333,8 +341,9 @@ def for_worker(run: Run, plan: Plan, workers: Workers) -> dict[str, Any]:
         case Workers(known=None):
             pass
         case Workers(known=0):
-            near = f"; did you mean '{workers.meant}'?" if workers.meant else ""
-            words = f"{words}; no worker of that pool is known{near}"
+            start = f"start one: noetl worker start --pool {shlex.quote(pool)}"
+            todo = f"did you mean '{workers.meant}'?" if workers.meant else start
+            words = f"{words}; no worker of that pool is known; {todo}"
         case Workers(free=0):
             words = f"{words}; {workers.told}, without a free place"
         case _:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from noetl.errors import NoetlError, PlaybookRejected
+from noetl.errors import TOO_DEEP, NoetlError, PlaybookRejected, ServerRefused
 from noetl.kinds.flow import PlaybookInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.frame import FramedTool
@@ -27,7 +27,8 @@ class PlaybookTool(FramedTool):
             where = f"line {first.line}: {first.message}"
             return failed("playbook", f"'{inputs.path}': {rejected}; {where}")
         except NoetlError as fault:
-            return failed("not_found", str(fault))
+            deep = isinstance(fault, ServerRefused) and fault.code == TOO_DEEP
+            return failed("playbook" if deep else "not_found", str(fault))
         return outcome_of(child, waited=inputs.wait)
 
 

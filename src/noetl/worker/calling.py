@@ -9,6 +9,7 @@ from noetl.errors import BodyLost
 from noetl.kinds.misfit import misfit_words
 from noetl.masking import KNOWN
 from noetl.messages.codec import WITH_REFERENCES, decode, encode
+from noetl.messages.depth import TOO_DEEP, is_deep
 from noetl.messages.outcome import Outcome, completed, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.asks import CallTool
@@ -61,6 +62,8 @@ async def called(part: "PartWork", ask: CallTool) -> Outcome:
         return failed("input", f"task '{ask.task.label}': {misfit_words(fault)}")
     except BodyLost as lost:
         return failed("result", str(lost))
+    except RecursionError:  # a body of the world, which nobody has looked into before
+        return failed("result", f"task '{ask.task.label}': of its inputs, {TOO_DEEP}")
     spec = ask.task.spec
     command = part.command
     bounds = part.worker.tools.bounds
@@ -126,7 +129,12 @@ def writable(outcome: Outcome) -> Outcome:
     What no JSON can hold would never get there (OUT-4 `result`).
     """
     try:
-        plain = decode(encode([outcome.result, outcome.error, outcome.block]))
+        text = encode([outcome.result, outcome.error, outcome.block])
+        if is_deep(text):
+            raise RecursionError(TOO_DEEP)
+        plain = decode(text)
+    except RecursionError:
+        return failed("result", f"of what the tool gave, {TOO_DEEP}")
     except (TypeError, ValueError, OverflowError) as fault:
         return failed("result", f"the tool gave what no JSON can hold: {fault}")
     result, error, block = plain

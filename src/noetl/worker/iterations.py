@@ -11,7 +11,7 @@ from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
-from noetl.pipeline.asks import Ask, AwaitAnswer, Parked
+from noetl.pipeline.asks import Ask, AwaitAnswer, CallTool, Parked
 from noetl.pipeline.drive import End
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan
@@ -38,12 +38,15 @@ class LoopWork(PartWork):
     ctx: dict[str, Any]
     prefix: str
     """With which the ids of its iterations begin (EVT-0)."""
+    begun: dict[int, list[e.Event]]
+    """What is told of iterations with their end: then the server need not follow them."""
 
     def begin(self) -> None:
         """Start at once where the collection is at hand."""
         assert self.step.loop is not None, "only a step with a loop has iterations"
         self.loop = self.step.loop
         self.prefix = self.command.step_run_id.partition(".")[0]
+        self.begun = {}
         if not self.command.resumed:
             self.events.append(
                 e.StepStarted(step=self.command.step, step_run_id=self.command.step_run_id)
@@ -89,6 +92,16 @@ class LoopWork(PartWork):
     def _fail(self, error: dict[str, Any]) -> None:
         command = self.command
         self.report(e.StepFailed(step=command.step, step_run_id=command.step_run_id, error=error))
+
+    def report(self, *last: e.Event) -> None:
+        """Tell what has happened, and what has only begun."""
+        self.tell_begun()
+        super().report(*last)
+
+    def tell_begun(self) -> None:
+        for begun in self.begun.values():
+            self.events += begun
+            begun.clear()
 
     # ── one iteration ────────────────────────────────────────────────────────────────────────
 
@@ -152,12 +165,16 @@ class LoopWork(PartWork):
     def start_all(self) -> None:
         """Start every iteration of the part; those that wait for nothing are over at once."""
         for index in self.pending():
+            before = len(self.events)
             iteration_id, driven, _ = self.start(index)
             try:
                 ask = driven.send(None)
             except StopIteration as stop:
                 self.ended(index, iteration_id, stop.value)
                 continue
+            if isinstance(ask, CallTool):
+                self.begun[index] = self.events[before:]
+                del self.events[before:]
             if isinstance(ask, AwaitAnswer) and not self.worker.cans_waits:
                 let_go(self, parked(self, ask))
             else:
@@ -168,7 +185,7 @@ class LoopWork(PartWork):
 
     async def _finish(self, index: int, iteration_id: str, driven: Driven, ask: Ask) -> None:
         try:
-            end = await self.drive(driven, ask)
+            end = await self.drive(driven, ask, self.begun.get(index))
         except Parked as waits:
             let_go(self, waits)
             self.worker.turn.report_soon(self)
@@ -181,6 +198,9 @@ class LoopWork(PartWork):
         self._over(index, iteration_id, end)
 
     def _over(self, index: int, iteration_id: str, end: End) -> None:
+        if end.error is not None:  # LOOP-4: what had begun before is told before
+            self.tell_begun()
+        self.begun.pop(index, None)
         self.ended(index, iteration_id, end)
         self.worker.turn.report_soon(self)
 

@@ -10,7 +10,7 @@ from noetl.messages import events as e
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.asks import Parked, RunLoop
-from noetl.pipeline.drive import End, run_pipeline
+from noetl.pipeline.drive import BREATH, End, run_pipeline
 from noetl.pipeline.frame import Frame, Iteration, Nested
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import InnerPlan, Scope
@@ -99,6 +99,9 @@ class NestedWork:
                 except Parked:  # in flight for `max_in_flight`: its place is not given on
                     waits = True
                     return
+                if len(self.part.events) >= BREATH:
+                    self.part.report()
+                    await self.part.worker.breathe(self.part)
 
         if loop.in_flight == 1:
             await run_some()
@@ -202,10 +205,13 @@ class NestedWork:
         mine = folded_by(loop, around)
         outer = {key for plan in around for key in plan.reduce}
         reduced = {key: owned(ctx[key]) for key in mine - outer if key in ctx}
+        written: set[str] = set()
         for index in sorted(self.nested.reduced):
             writes = [write for write in self.nested.reduced[index] if write[0] in mine]
             fold(loop.reduce, reduced, writes)
-        return {key: reduced[key] for key in loop.reduce if key in reduced}
+            written.update(key for key, _ in writes)
+        # What nobody wrote stays what others made of it.
+        return {key: reduced[key] for key in loop.reduce if key in written}
 
 
 def ending(end: End) -> dict[str, Any]:

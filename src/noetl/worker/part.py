@@ -19,6 +19,7 @@ from noetl.messages.outcome import make_error
 from noetl.pipeline.asks import (
     Ask,
     AwaitAnswer,
+    Breathe,
     CallTool,
     FindKept,
     Load,
@@ -160,14 +161,19 @@ class PartWork:
 
     # ── driving ──────────────────────────────────────────────────────────────────────────────
 
-    async def drive(self, driven: Driven, ask: Ask | None = None) -> End:
-        """Answer what the pipeline asks until it ends."""
+    async def drive(
+        self, driven: Driven, ask: Ask | None = None, begun: list[e.Event] | None = None
+    ) -> End:
+        """Answer what the pipeline asks until it ends; what has `begun` is told with an answer."""
         answer: Any = None
         try:
             if ask is None:
                 ask = driven.send(None)
             while True:
                 answer = await ANSWER[type(ask)](self, ask)
+                if begun:
+                    self.events += begun
+                    begun.clear()
                 ask = driven.send(answer)
         except StopIteration as stop:
             end: End = stop.value
@@ -225,6 +231,10 @@ class PartWork:
             return str(lost)
         return None
 
+    async def _breathe(self, _: Breathe) -> None:
+        self.report()
+        await self.worker.breathe(self)
+
     async def _nested(self, ask: RunLoop) -> Any:
         from noetl.worker.nested import run_nested
 
@@ -280,6 +290,7 @@ ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {
     RunLoop: PartWork._nested,
     AwaitAnswer: PartWork._await,
     FindKept: find_kept,
+    Breathe: PartWork._breathe,
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noetl.control.dispatch import Command
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
-from noetl.messages.fitting import EventTooLarge
+from noetl.messages.fitting import Unfitting
 from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
@@ -249,6 +249,6 @@ def work_of(*, looped: bool) -> "type[LoopWork | PlainWork]":
 
 def error_of(fault: BaseException) -> dict[str, Any]:
     """What the run of a part says that could not go on: its own result, or a fault of ours."""
-    if isinstance(fault, EventTooLarge):
+    if isinstance(fault, Unfitting):
         return make_error("result", str(fault))
     return make_error("internal", KNOWN.masked(f"{type(fault).__name__}: {fault}"))

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.contracts.homes import SqliteHomes, decision
 
-from noetl.messages.envelope import envelope, status_of, timestamp
+from noetl.messages.envelope import envelope, fields_of, status_of, timestamp
 from noetl.messages.names import NAMES
 
 RUN = {"step": "fetch", "step_run_id": "4.1"}
@@ -45,6 +45,8 @@ EVENTS: list[dict[str, Any]] = [
     {"name": "lease.expired", **RUN, "epoch": 1},
     {"name": "lease.expired", **RUN, "epoch": 1, "returned": True},
     {"name": "lease.expired", **RUN, "epoch": 1, "uncounted": True},
+    {"name": "token.enqueued", **RUN, "leg": 2, "first": 20, "last": 40},
+    {"name": "token.claimed", **RUN, "leg": 2, "worker": "w", "epoch": 1},
 ]
 
 
@@ -120,6 +122,15 @@ def test_an_envelope_in_full() -> None:
         "parent_id": "8.1",
         "data": {"outcome": {"status": "error"}, "attempt": 2, "do": "continue"},
     }
+
+
+def test_readers_see_no_private_word() -> None:
+    """The log keeps its key, so that releases read each other's (decision 0085)."""
+    event = {"name": "token.enqueued", **RUN, "leg": 2, "first": 20, "last": 40}
+    data = envelope(event, execution_id="e1", seq=1, at=0, trace_id=None)["data"]
+    assert data == {"part": 2, "first": 20, "last": 40}
+    kept = {"leg": 2, "first": 20, "last": 40}
+    assert (fields_of(data), fields_of(kept)) == (kept, kept), "of a server of a release before too"
 
 
 def test_fields_that_only_share_a_name_stay_in_the_event() -> None:

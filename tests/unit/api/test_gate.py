@@ -129,30 +129,31 @@ def test_what_is_open_is_said_here_too() -> None:
 
 
 @pytest.mark.rule("SRV-1")
-@pytest.mark.parametrize("route", ROUTES, ids=named)
-async def test_no_route_lets_in_who_has_no_good_token(route: Route) -> None:
+async def test_no_route_lets_in_who_has_no_good_token() -> None:
     tokens = bad_tokens()
     async with guarded(*(row for _, row in tokens.values() if row is not None)) as client:
-        found = {why: await ask(client, route, text) for why, (text, _) in tokens.items()}
-    if route.access == "open":
-        assert set(found.values()) == {OPEN[route.path]}
-    else:
-        assert found.pop("of a role that nobody knows") == 403
-        assert set(found.values()) == {401}
+        for route in ROUTES:
+            found = {why: await ask(client, route, text) for why, (text, _) in tokens.items()}
+            if route.access == "open":
+                assert set(found.values()) == {OPEN[route.path]}, named(route)
+            else:
+                assert found.pop("of a role that nobody knows") == 403, named(route)
+                assert set(found.values()) == {401}, named(route)
 
 
 @pytest.mark.rule("SRV-1")
-@pytest.mark.parametrize("route", ROUTES, ids=named)
-async def test_a_route_lets_in_the_roles_that_include_its_own(route: Route) -> None:
+async def test_a_route_lets_in_the_roles_that_include_its_own() -> None:
     made = {role: new_token(role, role, now_ms=1, expires_at=FAR) for role in ROLES}
     async with guarded(*(row for _, row in made.values())) as client:
-        found = {role: await ask(client, route, text) for role, (text, _) in made.items()}
-    let_in = {role for role, status in found.items() if status not in (401, 403)}
-    if route.access == "open":
-        assert set(found.values()) == {OPEN[route.path]}, "no token of ours is asked for"
-    else:
-        assert let_in == {role for role in ROLES if allows(role, route.access)}
-        assert {found[role] for role in ROLES if role not in let_in} == {403}
+        for route in ROUTES:
+            found = {role: await ask(client, route, text) for role, (text, _) in made.items()}
+            let_in = {role for role, status in found.items() if status not in (401, 403)}
+            if route.access == "open":  # no token of ours is asked for
+                assert set(found.values()) == {OPEN[route.path]}, named(route)
+            else:
+                allowed = {role for role in ROLES if allows(role, route.access)}
+                assert let_in == allowed, named(route)
+                assert {found[role] for role in set(ROLES) - let_in} == {403}, named(route)
 
 
 WORKER_TOKENS = {
@@ -202,13 +203,12 @@ async def test_a_worker_comes_in_as_itself_and_for_its_pool(token: str, tmp_path
         assert not await welcome(client, token, WORKER_TOKENS[token][1].digest[:8], "default")
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=named)
-async def test_other_methods_are_refused_on_every_route(route: Route) -> None:
+async def test_other_methods_are_refused_on_every_route() -> None:
     async with guarded() as client:
-        for method in ("OPTIONS", "TRACE", "PATCH"):
+        for route, method in product(ROUTES, ("OPTIONS", "TRACE", "PATCH")):
             answer = await client.request(method, path_of(route))
-            assert answer.status_code == 405, method
-            assert route.method in answer.headers["allow"].split(", ")
+            assert answer.status_code == 405, (method, named(route))
+            assert route.method in answer.headers["allow"].split(", "), (method, named(route))
 
 
 async def test_a_route_without_a_role_is_refused_even_with_auth_off() -> None:
@@ -330,19 +330,18 @@ FOREIGN: tuple[dict[str, str], ...] = (
 
 
 @pytest.mark.rule("SRV-1")
-@pytest.mark.parametrize("route", ROUTES, ids=named)
-async def test_a_page_of_another_port_reaches_no_route(route: Route) -> None:
+async def test_a_page_of_another_port_reaches_no_route() -> None:
     """A page may send DELETE, or POST without a body or as text, and need not read the answer."""
     plane = SmallPlane()
     plane.fault = ServerRefused("let in", code="let_in", status=418)
     async with AsyncTestClient(
         create_app(plane, auth=False), base_url="http://127.0.0.1"
     ) as client:
-        for headers in FOREIGN:
+        for route, headers in product(ROUTES, FOREIGN):
             answer = await client.request(
                 route.method, path_of(route), params=QUERY.get(route.path), headers=headers
             )
-            assert answer.status_code == OPEN.get(route.path, 403), headers
+            assert answer.status_code == OPEN.get(route.path, 403), (headers, named(route))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /api/validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/yaml\r\n"
 OPEN = b"POST /api/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-PATIENCE = 60
+PATIENCE = 600
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
 

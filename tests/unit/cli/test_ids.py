@@ -12,6 +12,9 @@ from noetl.cli.target import WHOLE, meant_id
 from noetl.errors import ExecutionNotFound, NoetlError
 from noetl.server.ids import new_execution_id
 
+pytestmark = pytest.mark.unproven
+"""The logs are written by hand."""
+
 RUN = ("01abc", "01abd", "01abd-4.1-1", "02")
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from noetl.cli.output import tell, tell_each
+from noetl.cli.events import line_of
+from noetl.cli.output import print_line, tell, tell_each
 from noetl.cli.terminal import (
     Paint,
     cell,
@@ -83,6 +84,21 @@ def test_colour_is_for_terminals(
 
 def test_without_a_terminal_the_width_is_always_the_same() -> None:
     assert columns() == 100
+
+
+def test_nothing_is_cut_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "word " * 100 + "end"
+    print_line(long)
+    assert capsys.readouterr().out == long + "\n"
+    event = {
+        "seq": 1,
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "name": "token.dropped",
+        "step": "s" * 90,
+        "task_run_id": None,
+        "data": {"reason": "limit"},
+    }
+    assert line_of(event, 40).endswith("s reason=limit")
 
 
 @pytest.mark.parametrize(

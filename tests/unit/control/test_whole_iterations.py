@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.support.decided import ByHand
 from tests.support.steps import call, step
@@ -107,3 +108,44 @@ def test_the_log_comes_to_the_same_state() -> None:
     assert encode(again.execution) == encode(hand.execution)
     assert hand.run.loop is not None
     assert hand.run.loop.low == 3
+
+
+OTHER: tuple[dict[str, Any], ...] = (
+    {"ended": {"index": 1}},
+    {"ended": {"parent_id": "x"}},
+    {"began": {"index": 1}},
+    {"did": {"task_run_id": "1.1.1.1"}},
+    {"did": {"do": "jump", "to": "nowhere"}},
+    {"did": {"do": "fail"}},
+)
+
+
+@pytest.mark.rule("EVT-5")
+@pytest.mark.parametrize("lie", OTHER)
+def test_what_no_reader_of_the_log_could_follow_is_not_taken(lie: dict[str, Any]) -> None:
+    """It was recorded, and its execution could neither be shown nor ended any more."""
+    hand = looped("parallel")
+    hand.claim()
+    told = Told(hand)
+    parts = {"began": told.began(0), "did": told.did(0), "ended": told.ended(0)}
+    for name, more in lie.items():
+        number = hand.run.step_run_id.partition(".")[0]
+        fields = {key: f"{number}.1.1.1" if key == "task_run_id" else more[key] for key in more}
+        parts[name][0] = msgspec.structs.replace(parts[name][0], **fields)
+    with pytest.raises((KeyError, IndexError, AssertionError)):
+        hand.report(*parts["began"], *parts["did"], *parts["ended"])
+
+
+@pytest.mark.rule("EVT-5")
+@pytest.mark.parametrize("more", [{"do": "jump", "to": "nowhere"}, {"do": "fail"}])
+def test_nor_of_a_run_that_ends_with_it(more: dict[str, Any]) -> None:
+    hand = ByHand(step("start", call("ask"), call("tell")), rules=5)
+    hand.claim()
+    run = hand.run.ids
+    task: dict[str, Any] = {
+        "task_run_id": f"{hand.run.step_run_id.partition('.')[0]}.1",
+        "task": "ask",
+    }
+    done = e.TaskDone(**run, **task, outcome=OK, **more)
+    with pytest.raises((KeyError, AssertionError)):
+        hand.report(e.StepStarted(**run), done, e.StepDone(**run, result=1))

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from tests.unit.exports.stories import each, envelopes_of, event, run
 
@@ -24,9 +23,15 @@ def rows(*fields: dict[str, Any]) -> list[ExportBody]:
     return [ExportBody(lines([row_of(one) for _, one in told]), len(told))] if fields else []
 
 
+def read(file: Path) -> Any:
+    import pyarrow.parquet as pq  # slow, and every process of the suite collects this file
+
+    return pq.ParquetFile(file)
+
+
 def written(file: Path, *fields: dict[str, Any]) -> Any:
     run(write_parquet(file, each(rows(*fields))))
-    return pq.read_table(file)
+    return read(file).read()
 
 
 def test_columns_have_their_types(tmp_path: Path) -> None:
@@ -56,7 +61,7 @@ def test_a_row_has_the_times_of_the_worker(tmp_path: Path) -> None:
     [(_, told)] = envelopes_of((2000, event("task.done", step="load")))
     body = ExportBody(lines([row_of(told, (1_000, 1_277)), row_of(told)]), 2)
     run(write_parquet(tmp_path / "out.parquet", each([body])))
-    known, unknown = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    known, unknown = read(tmp_path / "out.parquet").read().to_pylist()
     assert known["started_at"] == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     assert (known["duration_ms"], unknown["duration_ms"], unknown["started_at"]) == (
         277,
@@ -75,7 +80,7 @@ def test_order_is_kept_over_many_groups(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 2048)
     table = written(tmp_path / "out.parquet", *({"patch": {"n": n}} for n in range(10_000)))
     assert table.column("seq").to_pylist() == list(range(1, 10_001))
-    assert pq.ParquetFile(tmp_path / "out.parquet").num_row_groups > 1
+    assert read(tmp_path / "out.parquet").num_row_groups > 1
 
 
 def test_the_same_events_are_the_same_bytes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from noetl.expression.limits import MOST_TURNS
 from noetl.expression.meter import METER, Meter
 from noetl.expression.template import compile_guard, compile_text
 
-SIZE = 20_000
+SIZE = 6_000
 ARGUMENTS = {
     "attr": "('upper')",
     "batch": "(3, 'x')",
@@ -93,7 +93,7 @@ MORE = [
 def test_a_turn_of_a_filter_takes_no_longer_than_others(
     applied: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = "{% for n in range(100000) %}{% set x = n %}{% endfor %}"
+    loop = "{% for n in range(50000) %}{% set x = n %}{% endfor %}"
     seconds, turns = measured(loop, monkeypatch)
     usual = seconds / turns
     dear = {}

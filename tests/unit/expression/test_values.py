@@ -124,6 +124,20 @@ def test_the_undefined_value_is_named(text: str, undefined: str) -> None:
     assert text[:20] in failed.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{{ ctx.items }}", "there is no key 'items' here, and 'items' of a dict is a method"),
+        ("{{ [ctx.name.upper] }}", "there is no key 'upper' here, and 'upper' of a str"),
+        ("{{ range }}", "a template gave a function, not a value; call it, with (…)"),
+    ],
+)
+def test_a_method_is_not_a_value(text: str, says: str) -> None:
+    with pytest.raises(TemplateFailed) as failed:
+        compile_text(text)(SCOPE)
+    assert says in failed.value.message
+
+
 def test_containers_with_templates_come_fresh() -> None:
     constant = {"k": [1]}
     evaluate = compile_value(

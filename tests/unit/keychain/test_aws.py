@@ -4,12 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
-from moto.server import ThreadedMotoServer
 from tests.unit.keychain.conftest import Asker
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
@@ -27,6 +22,8 @@ ENVIRONMENT = {
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer  # slow, and every process collects this file
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -36,6 +33,8 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture
 def manager(moto: str) -> Any:
+    import boto3
+
     return boto3.client(
         "secretsmanager",
         endpoint_url=moto,
@@ -55,6 +54,10 @@ def manager(moto: str) -> Any:
     ],
 )
 def test_the_signature_is_the_same_as_botocores(url: str, body: bytes, session: str | None) -> None:
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
     at = datetime(2024, 2, 29, 23, 59, 58, tzinfo=UTC)
     given = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "a.B"}
     signer = Signer(

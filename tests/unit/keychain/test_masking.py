@@ -1,20 +1,26 @@
 """Which forms of a secret are found, and what is left of a text."""
 
+import asyncio
 import base64
 import html
 import json
 import re
 import shlex
 from collections.abc import Callable
+from typing import Any
+from unittest.mock import Mock
 from urllib.parse import quote, quote_plus
 from xml.sax import saxutils
 
 import markupsafe
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noetl import masking as masking_module
+from noetl.errors import CredentialMissing
+from noetl.keychain.fields import register_aside
 from noetl.masking import MASK, Masking, add_all
 
 SECRET = 'pä55/w+rd "x" & mo\'re'
@@ -105,6 +111,7 @@ def test_a_secret_is_found_in_every_form_inside_larger_text(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=12)  # in each of forty forms
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=8, max_size=30))
 def test_no_secret_is_overlooked_by_the_quick_look(form: str, secret: str) -> None:
     """Most texts are looked through for a few marks alone: those must be in every form."""
@@ -217,3 +224,49 @@ def test_the_longest_form_bounds_what_a_stream_must_hold() -> None:
     masking = knowing("short-secret", "x" * 100)
     assert masking.longest == 300  # each byte with a percent sign
     assert Masking().longest == 0
+
+
+def test_many_secrets_at_once_are_made_ready_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A credential with 400 fields kept a worker for ten seconds, one with 2,000 for minutes."""
+    masking, made = Masking(), Mock(side_effect=masking_module.forms_of)
+    monkeypatch.setattr(masking_module, "forms_of", made)
+    rebuilt = Mock(side_effect=masking._rebuild)
+    monkeypatch.setattr(masking, "_rebuild", rebuilt)
+    add_all(masking, [f"secret-number-{number}" for number in range(200)])
+    masking.add("another-secret")
+    assert (made.call_count, rebuilt.call_count) == (201, 2)
+    assert masking.masked("x secret-number-7 another-secret y") == "x *** *** y"
+    masking.forget("another-secret")
+    assert masking.masked("secret-number-7 another-secret") == "*** another-secret"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {f"field-{number}": f"value-{number}" for number in range(1001)},
+        {"value": "a line of a secret\n" * 1001},
+        {"value": {"deep": ["x" * 300_000]}},
+    ],
+)
+async def test_what_is_kept_secret_has_bounds(fields: dict[str, Any]) -> None:
+    """Each part of it is looked for in every report of the worker from then on."""
+    masking = Masking()
+    with pytest.raises(CredentialMissing, match="can be kept secret"):
+        await register_aside(fields, masking)
+    assert not masking
+
+
+async def test_a_large_secret_leaves_others_their_turns() -> None:
+    masking, turns = Masking(), 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    beside = asyncio.create_task(others())
+    await register_aside({"value": "é<\"'%" * 1000}, masking)
+    assert turns > 1
+    assert masking.masked("x" + "é<\"'%" * 1000) == "x***"
+    beside.cancel()

@@ -53,3 +53,11 @@ async def test_a_pipe_stops_no_worker(home: Path) -> None:
     os.mkfifo(home.parent / "pipe")
     with pytest.raises(CredentialMissing, match="it is not a file"):
         await FileProvider(Bounds()).fetch(str(home.parent / "pipe"), None)
+
+
+async def test_a_file_without_an_end_fills_no_worker(home: Path) -> None:
+    """Any task can make one, with holes for content; a secret is small."""
+    with (home.parent / "holes").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(CredentialMissing, match="more than 1,048,576 bytes"):
+        await FileProvider(Bounds()).fetch(str(home.parent / "holes"), None)

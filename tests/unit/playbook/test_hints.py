@@ -21,6 +21,17 @@ def test_a_task_that_is_not_indented_below_its_label() -> None:
     assert found.hint.startswith("indent it")
 
 
+@pytest.mark.rule("VAL-2")
+def test_a_key_of_a_task_at_the_level_of_its_label() -> None:
+    [found] = load(
+        HEAD + "workflow:\n  - step: start\n    tool:\n"
+        "      - fetch: { kind: noop }\n        spec: { timeout: 3 }\n"
+    ).findings
+    assert (found.code, found.line) == ("task-shape", 8)
+    assert found.message == "'spec' is at the level of the label 'fetch', expected below it"
+    assert found.hint.startswith("indent it deeper than 'fetch'")
+
+
 @pytest.mark.rule("VAL-3")
 @pytest.mark.parametrize(
     ("name", "meant"),

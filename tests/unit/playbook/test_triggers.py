@@ -206,9 +206,25 @@ def test_a_month_that_there_is_not_is_no_day_that_there_is_not() -> None:
         for cron in ("0 0 * JNA *", "0 0 30 2 *")
     ]
     assert said == [
-        "the cron expression '0 0 * JNA *' cannot be read: Bad month",
+        "the cron expression '0 0 * JNA *' cannot be read: "
+        "the month is 'JNA', expected 1 to 12, or JAN to DEC",
         "the cron expression '0 0 30 2 *' never fires: it names no day that exists",
     ]
+
+
+@pytest.mark.rule("START-3")
+@pytest.mark.parametrize(
+    ("cron", "said"),
+    [
+        ("0 25 * * *", "the hour is '25', expected 0 to 23"),
+        ("61 0 3 * * *", "the second is '61', expected 0 to 59"),
+        ("0 3 * * FRY", "the day-of-week is 'FRY', expected 0 to 7, or SUN to SAT"),
+        ("0 3 * *", "it has 4 fields, expected 5, or 6 with the second first"),
+    ],
+)
+def test_a_cron_expression_says_which_field_is_wrong(cron: str, said: str) -> None:
+    found = load_document(trigger({"schedule": {"cron": cron}})).findings[0].message
+    assert found == f"the cron expression '{cron}' cannot be read: {said}"
 
 
 @pytest.mark.rule("START-6")

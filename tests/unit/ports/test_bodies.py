@@ -101,3 +101,37 @@ async def test_a_list_in_chunks_comes_whole() -> None:
     manifest = await stored(store, {"chunks": chunks})
     manifest.schema_hint = "chunks[3]"
     assert await Bodies(store).load(manifest) == [1, 2, 3]
+
+
+async def test_few_chunks_that_name_each_other_take_no_server() -> None:
+    """Six bodies of some kilobytes, which are a list of a million millions of numbers."""
+    objects = Slow()
+    objects.answers.set()
+    store = ResultStore(objects)
+    named, hint = await stored(store, [1, 2, 3]), "list[3]"
+    for _ in range(4):
+        named.schema_hint = hint
+        named, hint = await stored(store, {"chunks": [named.fields()] * 1000}), "chunks[9]"
+    named.schema_hint = hint
+    with pytest.raises(BodyLost, match="which no server loads"):
+        await Bodies(store).load(named, largest=1_000_000)
+    assert len(objects.reads) < 1000
+
+
+@pytest.mark.parametrize(
+    "named", [[{"key": ["x"]}], "abc", {"a": 1}, None, [{"store": "memory", "key": 1}], [7]]
+)
+async def test_what_names_no_chunks_is_lost(named: Any) -> None:
+    store = ResultStore(MemoryObjectStore())
+    manifest = await stored(store, {"chunks": named})
+    manifest.schema_hint = "chunks[3]"
+    with pytest.raises(BodyLost):
+        await Bodies(store).load(manifest)
+
+
+async def test_a_chunk_that_is_no_list_is_lost() -> None:
+    store = ResultStore(MemoryObjectStore())
+    manifest = await stored(store, {"chunks": [(await stored(store, {"a": 1})).fields()]})
+    manifest.schema_hint = "chunks[1]"
+    with pytest.raises(BodyLost):
+        await Bodies(store).load(manifest)

@@ -7,12 +7,12 @@ import pytest
 from tests.support.steps import Tree, call, playbook, step, task
 from tests.support.waiting import waits
 
-from noetl.control.execution import Execution, Part, Run
+from noetl.control.execution import Execution, LoopRun, Part, Run
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.pipeline.frame import TaskWait
 from noetl.ports.link import Hold, Sent
-from noetl.server.inspection import Unfit, inspected
+from noetl.server.inspection import Unfit, inspected, look_at
 from noetl.server.library import plan_from
 from noetl.server.wait_inspection import misfit_of_waits
 
@@ -37,6 +37,12 @@ def test_what_is_its_own_is_taken() -> None:
     assert look(*told) == told
 
 
+NO_TIMES: list[Any] = [
+    *(True, "x", [[]], {"started_at": "x"}, {"started_at": 1.5}, {"started_at": True}),
+    *({"started_at": 1, "duration_ms": None}, {"started_at": 1, "duration_ms": 2**60}),
+]
+
+
 @pytest.mark.rule("EVT-1", "EVT-3")
 @pytest.mark.parametrize(
     ("event", "says"),
@@ -52,6 +58,10 @@ def test_what_is_its_own_is_taken() -> None:
         (done({"status": "error", "error": "a text"}), "no outcome"),
         (done({"status": "error"}), "no outcome"),
         (done({"status": "ok", "result": 1}, do="jump"), "names no target"),
+        *(
+            (done({"status": "ok", "meta": meta}), "does not say when it was called")
+            for meta in NO_TIMES
+        ),
     ],
 )
 def test_what_is_not_its_own_is_refused(event: e.Event, says: str) -> None:
@@ -59,8 +69,77 @@ def test_what_is_not_its_own_is_refused(event: e.Event, says: str) -> None:
         look(event)
 
 
+@pytest.mark.rule("EVT-3")
+def test_a_clock_that_is_set_back_during_a_call_refuses_nothing() -> None:
+    look(done({"status": "ok", "meta": {"started_at": 9, "duration_ms": -86_400_000}}))
+
+
+LOOP: dict[str, Any] = {"total": 9, "items": [], "mode": "parallel", "exec": "distributed"}
+
+
+def begun(number: int, **more: Any) -> e.IterationStarted:
+    told = {"index": number, "iteration_id": f"4.{number + 1}", **more}
+    return e.IterationStarted(**RUN, **told)
+
+
+def did(task_run_id: str) -> e.TaskDone:
+    return msgspec.structs.replace(done({"status": "ok"}), task_run_id=task_run_id)
+
+
+@pytest.mark.rule("EVT-0", "EVT-3", "WRK-1")
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (begun(3), None),
+        (begun(5), None),
+        (did("4.4.1"), None),
+        (did("4.6.1.2r2.1"), None),
+        (begun(0, parent_id="4.4.1", iteration_id="4.4.1.1"), None),
+        (begun(2), "does not run"),
+        (begun(6), "does not run"),
+        (did("4.7.1"), "does not run"),
+        (did("4.x.1"), "does not run"),
+        (did(f"4.{10**30}.1"), "does not run"),
+        (begun(0, parent_id="4.1.1", iteration_id="4.1.1.1"), "does not run"),
+        (begun(3, iteration_id="4.5"), "not the name of"),
+        (did("5.4.1"), "nothing of this run"),
+        (did("4"), "nothing of this run"),
+        (did(""), "nothing of this run"),
+    ],
+)
+def test_a_part_of_a_loop_tells_of_its_own_iterations(event: e.Event, says: str | None) -> None:
+    """Those of other parts are other workers' to run."""
+    run = Run(step_run_id="4.0", step="s", args={}, ctx={}, loop=LoopRun(**LOOP))
+    part = Part(part=0, first=3, last=6)
+    if says is None:
+        look_at(event, run, part)
+    else:
+        with pytest.raises(Unfit, match=says):
+            look_at(event, run, part)
+
+
+@pytest.mark.rule("EVT-3")
+def test_a_report_has_an_end() -> None:
+    """It is taken in one go: 200,000 events stopped a server for seconds."""
+    plain = done({"status": "ok", "result": [{"name": 1}] * 12_000})
+    assert look(plain) == [plain]
+    with pytest.raises(Unfit, match="more than 10,000 events"):
+        look(*[done({"status": "ok"})] * 10_001)
+
+
+@pytest.mark.rule("EVT-4")
+@pytest.mark.parametrize("levels", [250, 900])
+def test_a_value_that_nobody_can_walk_through_is_refused(levels: int) -> None:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    with pytest.raises(Unfit, match="nested too deeply"):
+        look(done({"status": "ok", "result": value}))
+
+
 TASK: dict[str, Any] = {**RUN, "task": "ask", "task_run_id": "4.1"}
 ASK = {"title": "Pay?", "roles": ["admin"], "form": {"n": "integer"}}
+OPEN = {"title": "Pay?", "roles": ["{{ 1 }}", "admin"], "form": "{{ workload.form }}"}
 ASKED = {"by": "approval", "title": "Pay?", "roles": ["admin"], "form": {"n": {"type": "integer"}}}
 
 
@@ -108,6 +187,26 @@ def lie(task_: Tree, event: e.Event, wait: TaskWait | None = None) -> str | None
         ({"signal": "go"}, {"by": "nobody"}, "nothing can await"),
         ({"signal": "go"}, {"name": "go"}, "nothing can await"),
         ({"signal": "go"}, {"by": "signal", "name": "go", "due": "soon"}, "nothing can await"),
+        ({"signal": "{{ 1 }}"}, {"by": "signal", "name": "1"}, None),
+        ({"signal": "{{ 1 }}"}, {"by": "signal"}, "needs a name"),
+        ({"signal": "{{ 1 }}"}, {"by": "signal", "name": None}, "nothing can await"),
+        ({"signal": "{{ 1 }}"}, {"by": "signal", "name": "1", "seconds": 1.0}, "name, seconds"),
+        ({"signal": "{{ 1 }}"}, {"by": "signal", "name": "1", "due": None}, "nothing can await"),
+        ({"seconds": "{{ 1 }}"}, {"by": "timer"}, "one of seconds and due"),
+        ({"seconds": "{{ 1 }}"}, {"by": "timer", "seconds": 1.0, "due": 5}, "one of seconds"),
+        ({"until": "{{ 1 }}"}, {"by": "timer", "due": 2**70}, "no calendar has"),
+        ({"until": "{{ 1 }}"}, {"by": "timer", "due": -(2**62)}, "no calendar has"),
+        ({"approval": "{{ 1 }}"}, {"by": "approval"}, "needs a title"),
+        ({"approval": "{{ 1 }}"}, {"by": "approval", "title": ""}, "needs a title"),
+        ({"approval": OPEN}, {**ASKED, "roles": ["1", "admin"]}, None),
+        ({"approval": OPEN}, {**ASKED, "roles": []}, "another `roles`"),
+        ({"approval": OPEN}, {**ASKED, "roles": ["1", "approver"]}, "another `roles`"),
+        ({"approval": OPEN}, {**ASKED, "roles": ["1", "admin", "approver"]}, "another `roles`"),
+        ({"approval": {**ASK, "roles": "{{ 1 }}"}}, {**ASKED, "roles": []}, "another `roles`"),
+        ({"approval": OPEN}, {**ASKED, "form": {"n": {}}}, "not written as forms are"),
+        ({"approval": OPEN}, {**ASKED, "form": {"n": {"type": "any"}}}, "has type 'any'"),
+        ({"approval": OPEN}, {**ASKED, "form": {"n": {"type": "string", "choices": 5}}}, "'n'"),
+        ({"approval": OPEN}, {**ASKED, "form": {"by": {"type": "string"}}}, "field 'by'"),
     ],
 )
 def test_a_wait_is_that_of_the_plan(inputs: Tree, arm: Tree, says: str | None) -> None:

@@ -1,14 +1,16 @@
 """What retention removes, and what it leaves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from noetl.errors import BodyLost, SettingRefused
+from noetl.errors import BodyLost, LogDamaged, ResultsUnavailable, SettingRefused
 from noetl.messages.codec import reference_to
 from noetl.messages.reference import Reference
 from noetl.node.local import LocalNode
-from noetl.server.retention import sweep
+from noetl.server.policies import RetentionPolicy
+from noetl.server.retention import Retention, sweep
 from noetl.settings import Settings, read_settings
 
 LARGE = """
@@ -46,6 +48,38 @@ async def test_a_sweep_removes_what_the_log_does_not_refer_to(tmp_path: Path) ->
     assert await local.results.fetch(reference) == "x" * 400
     with pytest.raises(BodyLost, match=stray.checksum):
         await local.results.fetch(stray)
+    await local.close()
+
+
+@pytest.mark.rule("KEEP-1")
+@pytest.mark.parametrize("fault", [TypeError("odd"), BodyLost("gone"), LogDamaged("torn")])
+async def test_one_that_cannot_be_archived_keeps_no_other(tmp_path: Path, fault: Exception) -> None:
+    """Else a worker that lies about one event ends retention for everybody."""
+    local = await LocalNode.open(Settings(home=tmp_path))
+    ids = [(await ran(local)).key.partition("/")[0] for _ in range(3)]
+
+    async def archive(_: RetentionPolicy, family: Sequence[str]) -> None:
+        if ids[0] in family:
+            raise fault
+
+    retention = Retention(local.storage, local.results, archive)
+    gone = await retention.remove([RetentionPolicy(older_than=0, archive="results")])
+    assert sorted(gone) == sorted(ids[1:])
+    assert [*retention.kept] == ids[:1]
+    await local.close()
+
+
+async def test_an_archive_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    local = await LocalNode.open(Settings(home=tmp_path))
+    await ran(local)
+
+    async def archive(*_: object) -> None:
+        raise ResultsUnavailable("it does not answer")
+
+    retention = Retention(local.storage, local.results, archive)
+    with pytest.raises(ResultsUnavailable):
+        await retention.remove([RetentionPolicy(older_than=0, archive="results")])
+    assert retention.kept == {}
     await local.close()
 
 

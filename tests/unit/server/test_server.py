@@ -101,7 +101,7 @@ def test_a_fault_of_our_own_is_said_and_leaves_the_others_alone(
             other = local.server.start(second, made.plan, None)
             await gate.held(2)
             with monkeypatch.context() as patched:
-                patched.setattr("noetl.server.server.decide", broken)
+                patched.setattr("noetl.server.server.decide_next", broken)
                 local.server.receive(active, r.PauseExecution())
             with pytest.raises(NoetlError, match="a bug in NoETL: KeyError"):
                 await active.finished

@@ -142,3 +142,37 @@ def test_only_the_present_lease_is_renewed() -> None:
     assert [lease.hold for lease in leases.expired()] == [new]
     assert leases.renew("w", [new]) == []
     assert leases.expired() == []
+
+
+@pytest.mark.rule("SRV-3")
+def test_one_that_falls_again_and_again_is_left_alone_for_longer_each_time(tmp_path: Path) -> None:
+    """Promise 7: to load it takes the time of the others."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate(ok(1))
+        tools.answers["fetch"] = [gate]
+        node = await cluster.server()
+        cluster.worker(tools)
+        execution_id = await cluster.start(ONE)
+        (key,) = await gate.held(1)
+        await until(lambda: is_claimed(node, execution_id))
+        for _ in range(3):
+            await until(lambda: node.server.find(execution_id))
+            active = node.server.find(execution_id)
+            assert active is not None
+            node.server.drop(active, RuntimeError("once more"))
+            await turns(2)
+        assert await node.ownership.bring(execution_id) == "later"
+        assert "once more" in node.ownership.aside[execution_id]
+        told = [line for line in cluster.said if f"{execution_id} is loaded again" in line]
+        assert [line.partition("again")[2].partition(":")[0] for line in told] == [
+            "",
+            "",
+            " after 1 s",
+        ]
+        await until(lambda: node.server.find(execution_id))
+        assert execution_id not in node.ownership.aside
+        await gate.let_go(key)
+        assert (await cluster.end_of(execution_id)).status == "completed"
+
+    clustered(test, tmp_path)

@@ -1,12 +1,16 @@
 """What runs and what waits, each with its reason."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
+from tests.contracts.homes import SqliteHomes, decision
 from tests.support.scenario import Gate, scenario
 from tests.support.steps import arc, call, loop, noop, otherwise, refuse, sets, step, when
 
 from noetl.messages import requests as r
-from noetl.server.waiting import Workers, waits_of
+from noetl.ports.roster import ServerRow
+from noetl.server.waiting import Workers, at_server, waits_of
 
 
 @pytest.mark.rule("NEXT-7")
@@ -66,7 +70,11 @@ async def test_a_task_says_where_it_stands() -> None:
     ("workers", "words"),
     [
         (Workers(), "waits for a worker of pool 'default'"),
-        (Workers(0), "waits for a worker of pool 'default'; no worker of that pool is known"),
+        (
+            Workers(0),
+            "waits for a worker of pool 'default'; no worker of that pool is known; start one: "
+            "noetl worker start --pool default",
+        ),
         (
             Workers(0, meant="defualt"),
             "waits for a worker of pool 'default'; no worker of that pool is known; did you mean "
@@ -97,6 +105,26 @@ async def test_what_waits_for_a_worker_names_its_pool(workers: Workers, words: s
         for one in await gate.held(2):
             await gate.let_go(one)
         await active.finished
+
+
+@pytest.mark.unproven
+async def test_workers_come_to_a_server_on_a_home_not_to_a_run(tmp_path: Path) -> None:
+    homes = SqliteHomes(tmp_path)
+    try:
+        home = await homes.open()
+        await home.log.append(decision("e1", 0))
+        await home.owners.claim("e1")
+        holder = await home.owners.holder("e1")
+        assert holder is not None
+        assert holder.isdecimal()
+        assert not await at_server(home, "e1", holder), "`noetl run` is its own worker"
+        await home.roster.server_seen(
+            ServerRow(name=home.owners.me, address="a", version="1", started_at=1, seen_at=1)
+        )
+        assert await at_server(home, "e1", holder)
+        assert not await at_server(home, "e1", None)
+    finally:
+        await homes.close_all()
 
 
 async def test_a_loop_says_how_far_it_is() -> None:

@@ -12,6 +12,7 @@ PIPELINES: dict[str, tuple[tuple[Tree, ...], bool]] = {
     "something small is passed on": ((noop("a", otherwise(set_prev="y")), noop("b")), True),
     "a rule gives a large result": ((noop("a", otherwise(set_prev=LARGE)), noop("b")), False),
     "a rule writes much to ctx": ((noop("a", otherwise(set_ctx={"k": LARGE})),), False),
+    "it jumps for ever": ((noop("a", otherwise(do="jump", to="a")),), False),
     "no rule matches": ((noop("a", when(False, set_prev=LARGE)),), True),
 }
 

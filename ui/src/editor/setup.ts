@@ -91,6 +91,7 @@ export const fixed: Extension = [EditorState.readOnly.of(true), EditorView.edita
 export function writing(label: string, asks: boolean): Extension {
   return [
     reading(label),
+    EditorView.lineWrapping,
     history(),
     foldGutter(),
     lintGutter(),

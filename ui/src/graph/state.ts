@@ -8,6 +8,7 @@ export interface BoxState {
   failed: number;
   /** Iterations that ended, of all, where the step is a loop. */
   loop: string;
+  iterationsFailed: number;
 }
 export interface LinkState {
   taken: number;
@@ -39,6 +40,7 @@ function stateOf(runs: StepRun[]): BoxState {
     status: busy ?? (failed ? "failed" : "done"),
     runs: runs.length,
     failed,
+    iterationsFailed: loops.reduce((sum, loop) => sum + loop.failed, 0),
     loop: loops.length ? `${ended.toLocaleString()} / ${total.toLocaleString()}` : "",
   };
 }

@@ -750,6 +750,8 @@ export interface TriggerDetail {
   name: string;
   playbook: string;
   playbook_version: number | string | null;
+  on?: Record<string, unknown>;
+  payload?: Record<string, unknown> | null;
   upcoming: (string)[];
   problem: string | null;
   unproved: number;

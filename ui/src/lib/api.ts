@@ -59,7 +59,7 @@ export async function send(address: string, init: RequestInit = {}): Promise<Res
     answer = await fetch(address, { credentials: "same-origin", ...init });
   } catch (wrong) {
     if (wrong instanceof DOMException && wrong.name === "AbortError") throw wrong;
-    throw new Refusal(0, "unreachable", "The server does not answer.", "It is asked again.");
+    throw new Refusal(0, "unreachable", "The server does not answer.", "Trying again…");
   }
   if (answer.ok) return answer;
   const told = (await answer.json().catch(() => null)) as ErrorBody | null;

@@ -5,6 +5,8 @@ import type { EventView } from "./api-types";
 const PAGE = 200;
 /** Pages that are kept; the others are loaded again when they come into view. */
 const KEPT = 60;
+/** Pages that a search reads of what is appended at once. */
+const NEWEST = 4;
 
 export interface LogLine {
   seq: number;
@@ -58,6 +60,13 @@ export class EventPages {
     const known = [...this.pages.keys()];
     let next = (known.length ? Math.min(...known) : Math.ceil(this.length / PAGE)) - 1;
     for (let count = 0; count < pages && next >= 0 && !this.wrong; count++) await this.load(next--);
+  }
+
+  /** What was appended to the pages that are loaded; of very much, the newest. */
+  async latest(): Promise<void> {
+    const last = Math.floor((this.length - 1) / PAGE);
+    const known = Math.max(...this.pages.keys());
+    for (let number = Math.max(known, last - NEWEST); number <= last && !this.wrong; number++) await this.load(number);
   }
 
   get first(): number {

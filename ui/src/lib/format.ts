@@ -39,6 +39,16 @@ export function pretty(value: unknown): string {
   return cut(text, LONGEST);
 }
 
+/** Inputs by name, as a playbook has them: code keeps its lines, and a text is not quoted twice. */
+export function written(inputs: unknown): string {
+  if (inputs === null || typeof inputs !== "object" || Array.isArray(inputs) || "$ref" in inputs) return pretty(inputs);
+  const lines = Object.entries(inputs).map(([name, value]) => {
+    const text = pretty(value).replace(/\n$/, "");
+    return text.includes("\n") ? `${name}:\n  ${text.replaceAll("\n", "\n  ")}` : `${name}: ${text}`;
+  });
+  return cut(lines.join("\n"), LONGEST);
+}
+
 export function brief(value: unknown, most = 160): string {
   return cut(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), most);
 }

@@ -17,6 +17,9 @@ interface Sample {
   seconds: number;
 }
 
+/** What takes two samples has its place from the first on. */
+const COMPARED = [["Executions ended", " / s"], ["Requests", " / s"], ["Mean answer", " ms"]] as const;
+
 const sum = (value: unknown): number =>
   typeof value === "number" ? value : Object.values((value ?? {}) as Counts).reduce<number>((all, one) => all + Number(one), 0);
 
@@ -37,6 +40,7 @@ export class Rates {
     this.#gauge("Leases", Number(counts.leases ?? 0));
     this.#gauge("Slots busy", sum(told.pools.map((pool) => pool.busy)));
     if (this.#last) this.#compare(this.#last, sample);
+    else for (const [title, unit] of COMPARED) this.#series.set(title, { title, unit, values: [] });
     this.#last = sample;
     this.lines = [...this.#series.values()];
   }

@@ -24,7 +24,8 @@ const LOOKS: Record<string, Look> = {
   revoked: { word: "Revoked", icon: "stop", tone: "calm" },
   expired: { word: "Expired", icon: "clock", tone: "calm" },
   refused: { word: "Refused", icon: "cross", tone: "bad" },
-  passed: { word: "Passed over", icon: "warn", tone: "wait" },
+  /** It ended in an error, and its policy did not fail the step. */
+  passed: { word: "Went on", icon: "warn", tone: "wait" },
   retried: { word: "Retried", icon: "retry", tone: "wait" },
 };
 

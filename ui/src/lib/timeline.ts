@@ -120,6 +120,11 @@ function loopOf(run: StepRun): LoopCount {
   return run.loop;
 }
 
+/** A loop inside an iteration is of a task, and does not end the step. */
+function isInner(event: EventView): boolean {
+  return (event.parent_id ?? null) !== null;
+}
+
 /** Inside a loop only iterations are counted: of ten thousand nobody reads each task here. */
 function inIteration(event: EventView): boolean {
   return (event.task_run_id ?? "").split(".").length > 2;
@@ -172,10 +177,12 @@ const TAKE: Record<string, Taking> = {
   "step.failed": end("failed"),
   "lease.expired": (line, event, at) => void line.run(event, at).lost.push(at),
   "loop.started": (line, event, at) => {
+    if (isInner(event)) return;
     const run = line.run(event, at);
     if (!run.loop) loopOf(run).total = (event.data as Data).total ?? null;
   },
   "loop.done": (line, event, at) => {
+    if (isInner(event)) return;
     const data = event.data as Data;
     const run = line.run(event, at);
     const loop = loopOf(run);

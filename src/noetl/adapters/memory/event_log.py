@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from noetl.adapters.batching import check, overtaken, still_refused
-from noetl.adapters.memory.limits import drop_claims
+from noetl.adapters.memory.limits import drop_claims, holds_place
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.errors import NoetlError, VersionConflict
 from noetl.ports.commit import Commit
@@ -52,6 +52,8 @@ class MemoryEventLog:
             return still_refused(decision, VersionConflict)
         mine = row is None or row.owner in (None, self._me)
         if stands_at != decision.expected or not mine:
+            return overtaken(decision, stands_at)
+        if decision.holds and not holds_place(self._tables, decision.execution_id):
             return overtaken(decision, stands_at)
         return None
 

@@ -63,5 +63,9 @@ class MemoryExecutions:
             if row.execution_id.startswith(prefix)
         ][:limit]
 
+    async def unfinished(self, execution_ids: Sequence[str]) -> Sequence[str]:
+        found = {name: self._tables.rows.get(name) for name in execution_ids}
+        return [name for name, row in found.items() if row is not None and not row.finished_at]
+
     async def count(self, status: str) -> int:
         return sum(row.status == status for row in self._tables.rows.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from noetl.adapters.memory.tables import ClaimRow, MemoryTables, unpark
-from noetl.ports.limits import COUNTED, LimitClaim, LimitPlace
+from noetl.ports.limits import COUNTED, UNBEGUN, LimitClaim, LimitPlace
 from noetl.ports.pools import PoolRow, group_of
 
 LATELY = 60_000
@@ -31,9 +31,9 @@ class MemoryLimits:
         found = [self._tables.claims[claim.execution_id, claim.holder] for claim in claims]
         return [min(COUNTED, self._place(row)) for row in found]
 
-    async def grant(self) -> list[tuple[str, str]]:
-        now, named = _now(), []
-        for row in self._waiting():
+    async def grant(self) -> list[tuple[str, str]] | None:
+        now, named, waiting = _now(), [], self._waiting()
+        for row in waiting:
             if self._fits(row.claim, now):
                 row.granted_at = now
                 named.append((row.claim.execution_id, row.claim.holder))
@@ -41,7 +41,7 @@ class MemoryLimits:
                     unpark(self._tables, row.claim.execution_id)
                 if row.claim.count is not None:
                     self._tables.begun.append((row.claim.group, row.claim.key, now))
-        return named
+        return named if waiting else None
 
     async def granted(self) -> list[tuple[str, str]]:
         since = _now() - LATELY
@@ -105,7 +105,8 @@ class MemoryLimits:
     def _is_over(self, execution_id: str, row: ClaimRow) -> bool:
         execution = self._tables.rows.get(execution_id)
         if execution is None:
-            return row.process not in self._tables.alive
+            late = row.asked_at < _now() - UNBEGUN
+            return late or row.process not in self._tables.alive
         return execution.finished_at is not None
 
     def _of(self, group: str) -> Iterator[ClaimRow]:
@@ -159,6 +160,11 @@ class MemoryPools:
 
     async def all(self) -> Sequence[PoolRow]:
         return [self._tables.pools[name] for name in sorted(self._tables.pools)]
+
+
+def holds_place(tables: MemoryTables, execution_id: str) -> bool:
+    kept = tables.claims.get((execution_id, ""))
+    return kept is not None and kept.granted_at is not None
 
 
 def drop_claims(tables: MemoryTables, execution_id: str, holder: str) -> None:

@@ -48,6 +48,7 @@ def everything(batch: DecisionBatch) -> list[Any]:
     lines = [tuple(map(storable, astuple(line))) for line in batch.lines]
     notes = [(name, number) for name, chain in chains.items() for number in chain.notes]
     releases = [(name, holder) for name, chain in chains.items() for holder in chain.releases]
+    holding = [name for name, chain in chains.items() if chain.holds]
     return [
         *_moved(batch, (chain for chain in chains.values() if chain.row is None)),
         *_transposed(rows, WRITTEN),
@@ -55,6 +56,7 @@ def everything(batch: DecisionBatch) -> list[Any]:
         *_transposed(lines, PRINTED),
         *_transposed(notes, NOTE),
         *_transposed(releases, RELEASE),
+        holding,
     ]
 
 

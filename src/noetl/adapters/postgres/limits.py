@@ -1,14 +1,22 @@
 """Limits on PostgreSQL: functions of the database, so that counting takes one round trip."""
 
+import hashlib
 from collections.abc import Sequence
+from typing import Final
 
+import asyncpg
 import msgspec
 from msgspec.structs import asdict
 
+from noetl.adapters.postgres.batch import storable
 from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.statements import SQL
 from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.adapters.sql import struct_of
-from noetl.ports.limits import LimitClaim, LimitPlace
+from noetl.ports.limits import UNBEGUN, LimitClaim, LimitPlace
+
+LONGEST_GROUP: Final = 400
+"""Bytes; a key has 500 characters at most, and a row of an index 2,704 bytes."""
 
 
 class PostgresLimits:
@@ -22,13 +30,20 @@ class PostgresLimits:
     async def take(self, claims: Sequence[LimitClaim]) -> list[int]:
         if not self._writer.lease.held:
             await self._writer.enter()
-        given = [asdict(claim) | {"process": self._me} for claim in claims]
+        given = [
+            asdict(claim)
+            | {"group": named(claim.group), "key": storable(claim.key), "process": self._me}
+            for claim in claims
+        ]
         rows = await self._reader.rows("take_limits", msgspec.json.encode(given).decode())
         return [row[0] for row in rows]
 
-    async def grant(self) -> list[tuple[str, str]]:
+    async def grant(self) -> list[tuple[str, str]] | None:
+        groups = await self._reader.rows("waiting_groups")
+        if not groups:
+            return None
         named: list[tuple[str, str]] = []
-        for (group,) in await self._reader.rows("waiting_groups"):
+        for (group,) in groups:
             rows = await self._reader.rows("grant_limits", group)
             named += [(name, holder) for name, holder in rows]
         return named
@@ -50,14 +65,35 @@ class PostgresLimits:
 
     async def abandoned(self) -> int:
         await self._reader.write("forget_begun")
-        return await self._reader.write("drop_unbegun")
+        return await self._reader.patiently(_drop_unbegun)
 
     async def holders(self, group: str, key: str) -> list[str]:
-        return [row[0] for row in await self._reader.rows("limit_holders", group, key)]
+        return [row[0] for row in await self._reader.rows("limit_holders", named(group), key)]
 
     async def holding(self, group: str, key: str | None, limit: int) -> list[str]:
-        return [row[0] for row in await self._reader.rows("limit_holding", group, key, limit)]
+        return [
+            row[0] for row in await self._reader.rows("limit_holding", named(group), key, limit)
+        ]
 
     async def places(self, execution_id: str) -> list[LimitPlace]:
         rows = await self._reader.rows("limit_places", execution_id)
         return [struct_of(LimitPlace, row) for row in rows]
+
+
+def named(group: str) -> str:
+    """
+    What is limited, as an index can hold it beside the longest key. All claims of a moment are one
+    statement: one that the database cannot keep would fail those of everybody.
+    """
+    text: str = storable(group)
+    if len(text.encode()) <= LONGEST_GROUP:
+        return text
+    return f"{text[:50]}…{hashlib.sha256(group.encode(errors='replace')).hexdigest()}"
+
+
+async def _drop_unbegun(connection: asyncpg.Connection) -> int:
+    """In two statements: the second sees what was committed before the locks of the first."""
+    async with connection.transaction():
+        locked = [row[0] for row in await connection.fetch(SQL["lock_unbegun"], UNBEGUN)]
+        told = await connection.execute(SQL["drop_unbegun"], locked)
+    return int(str(told).rpartition(" ")[2])

@@ -211,19 +211,32 @@ delete from noetl.limit_claim where execution_id = $1 and granted_at is null
 -- name: forget_begun
 delete from noetl.limit_begun where until < noetl.now_ms()
 
+-- name: lock_unbegun
+-- Where no execution came of a claim, and its process has died or the claim is old. One on which a
+-- commit rests just now is locked by it (see `append_all`), and left.
+select execution_id from noetl.limit_claim
+where not exists (
+        select from noetl.execution where execution.execution_id = limit_claim.execution_id
+    )
+    and (
+        asked_at < noetl.now_ms() - $1
+        or not exists (
+            select from noetl.process
+            where process.token = limit_claim.process and process.expires_at > now()
+        )
+    )
+for update of limit_claim skip locked
+
 -- name: drop_unbegun
--- Of processes that died before the execution existed, and of executions that have ended.
+-- Of those that were locked, where there is no execution still: one may have been committed before
+-- the lock. And of executions that have ended.
 delete from noetl.limit_claim
 where exists (
         select from noetl.execution
         where execution.execution_id = limit_claim.execution_id and finished_at is not null
     )
-    or not exists (
+    or execution_id = any ($1::text[]) and not exists (
         select from noetl.execution where execution.execution_id = limit_claim.execution_id
-    )
-    and not exists (
-        select from noetl.process
-        where process.token = limit_claim.process and process.expires_at > now()
     )
 
 -- name: limit_places

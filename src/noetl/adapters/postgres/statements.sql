@@ -117,7 +117,7 @@ select
 
 -- name: append_all
 -- token, term, batch; columns of: moved executions, decisions, rows with the expected seq,
--- snapshots, printed lines, obeyed notes, released claims
+-- snapshots, printed lines, obeyed notes, released claims, executions that begin under a place
 with mine as (
     update noetl.process set batch = $3, xid = pg_current_xact_id()
     where token = $1 and term = $2
@@ -148,6 +148,12 @@ moved as (
         and (execution.owner = $1 or execution.owner is null) and exists (select from mine)
     returning execution.execution_id
 ),
+-- Locked, so that it is there until the commit: whoever sweeps claims locks them first.
+placed as (
+    select execution_id from noetl.limit_claim
+    where execution_id = any ($46::text[]) and holder = '' and granted_at is not null
+    for key share
+),
 begun as (
     insert into noetl.execution (
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
@@ -160,6 +166,7 @@ begun as (
         origin_execution_id, origin_seq, seq
     from written
     where expected = 0 and exists (select from mine)
+        and (execution_id <> all ($46::text[]) or execution_id in (select execution_id from placed))
     on conflict do nothing
     returning execution_id
 ),
@@ -328,6 +335,10 @@ select
     parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from noetl.execution where execution_id >= $1 and execution_id < $2 order by number desc limit $3
+
+-- name: unfinished
+select execution_id from noetl.execution
+where execution_id in (select json_array_elements_text($1::text::json)) and finished_at is null
 
 -- name: count_executions
 select count(*) from noetl.execution where status = $1

@@ -12,12 +12,12 @@ from typing import Any
 import apsw
 from msgspec.structs import astuple
 
-from noetl.adapters.batching import DecisionBatch
+from noetl.adapters.batching import DecisionBatch, DecisionChain
 from noetl.adapters.sqlite.statements import SQL, in_bulk
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 COLUMNS = ExecutionRow.__struct_fields__
-STANDS_AT, APPEND_ONE = SQL["stands_at"], SQL["append_one"]
+STANDS_AT, APPEND_ONE, HOLDS = SQL["stands_at"], SQL["append_one"], SQL["holds_place"]
 
 
 class Overtaken(Exception):
@@ -87,10 +87,15 @@ def _stands_at(connection: apsw.Connection, name: str, me: str) -> tuple[int, bo
     return seq, owner in (None, me)
 
 
+def _has_place(connection: apsw.Connection, name: str, chain: DecisionChain) -> bool:
+    """Whether what it rests on is there (LIMIT-3)."""
+    return not chain.holds or connection.execute(HOLDS, (name,)).fetchone() is not None
+
+
 def _drop_overtaken(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None:
     for name, chain in list(batch.chains.items()):
         seq, mine = _stands_at(connection, name, me)
-        if seq != chain.expected or not mine:
+        if seq != chain.expected or not mine or not _has_place(connection, name, chain):
             batch.too_late(name, seq)
 
 
@@ -106,6 +111,8 @@ def _advance(
                 moved.append((name, chain.expected, me))
         elif chain.expected == 0:
             begun.append(tuple(chain.columns()))
+            if not _has_place(connection, name, chain):
+                raise Overtaken
         else:
             changed.append((*chain.columns(), chain.expected, me))
     for statement, rows in (("start_executions", begun), ("change_executions", changed)):

@@ -28,6 +28,8 @@ class SqliteInbox:
         self._seen: int | None = None
         self._found: list[tuple[Any, ...]] = []
         self._shown: set[int] = set()
+        self._nothing_at: int | None = None
+        """The version of the file in which the last look found nothing new."""
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
         row = {
@@ -67,8 +69,13 @@ class SqliteInbox:
         return True
 
     async def _news(self) -> bool:
+        version = self._reader.version()
+        if version is not None and version == self._nothing_at:
+            return False
         rows = await self._reader.look(self._rows)
-        return any(row[0] not in self._shown for row in rows)
+        news = any(row[0] not in self._shown for row in rows)
+        self._nothing_at = None if news else version
+        return news
 
     def _rows(self, connection: apsw.Connection) -> list[tuple[Any, ...]]:
         """The notes for this process, read again when the number of commits elsewhere has moved."""

@@ -10,7 +10,7 @@ from noetl.adapters.registers import now_ms
 from noetl.adapters.sql import struct_of
 from noetl.adapters.sqlite.database import rows_of, write
 from noetl.adapters.sqlite.executions import SqliteStatements
-from noetl.ports.limits import LimitClaim, LimitPlace
+from noetl.ports.limits import UNBEGUN, LimitClaim, LimitPlace
 
 LATELY = 60_000
 """Milliseconds for which a grant is named."""
@@ -36,10 +36,10 @@ class SqliteLimits:
 
         return await self._writer.transact(take)
 
-    async def grant(self) -> list[tuple[str, str]]:
+    async def grant(self) -> list[tuple[str, str]] | None:
         groups = [row[0] for row in await self._reader.rows("waiting_groups")]
         if not groups:
-            return []
+            return None
 
         def grant(connection: apsw.Connection) -> list[tuple[str, str]]:
             write(connection, "forget_begun", (now_ms(),))
@@ -74,7 +74,7 @@ class SqliteLimits:
         def drop(connection: apsw.Connection) -> int:
             dead = [
                 row[0]
-                for row in rows_of(connection, "unbegun_claims")
+                for row in rows_of(connection, "unbegun_claims", (now_ms() - UNBEGUN,))
                 if row[1] is None or not Process(*row[1:]).alive()
             ]
             return sum(write(connection, "release_claim", (name, "")) for name in dead)

@@ -26,6 +26,8 @@ class SqliteReader:
         self._folder = folder
         self._locks = locks
         self._connection: apsw.Connection | None = None
+        self._watching: apsw.Connection | None = None
+        """The loop's own, which reads one number and nothing else."""
         self._closed = False
 
     @cached_property
@@ -48,13 +50,29 @@ class SqliteReader:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._attempt, at)
 
+    def version(self) -> int | None:
+        """
+        A number that moves with every commit to the file; None where it is not known just now.
+
+        It stands in memory that all processes share: whoever looks often is spared the change to
+        the thread and back, of which an idle server would do little else.
+        """
+        try:
+            if self._watching is None and not self._closed:
+                self._watching = open_reader(self._folder)
+            return rows_of(self._watching, "seen_changes")[0][0] if self._watching else None
+        except apsw.Error:  # the thread meets it again, and knows what to do about it
+            return None
+
     def close(self) -> None:
         """Wait for the read in progress and let go of the file."""
         self._closed = True
         if "_thread" in self.__dict__:
             self._thread.shutdown()
-        if self._connection is not None:
-            self._connection.close()
+        for connection in (self._connection, self._watching):
+            if connection is not None:
+                connection.close()
+        self._watching = None
 
     def _attempt(self, at: Callable[[apsw.Connection], T]) -> T:
         try:

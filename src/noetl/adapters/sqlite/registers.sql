@@ -215,9 +215,10 @@ delete from limit_claim where execution_id = ?1 and (?2 = '' or holder = ?2)
 delete from limit_claim where execution_id = ? and granted_at is null
 
 -- name: unbegun_claims
--- Of processes that may have died before the execution existed, and of executions that have ended:
--- for those there is no process to ask about.
-select distinct claim.execution_id, iif(execution.finished_at is null, process.pid, null),
+-- Of processes that may have died before the execution existed, and of executions that have ended;
+-- for those there is no process to ask about, nor for one that was asked for before a time.
+select distinct claim.execution_id,
+    iif(execution.finished_at is null and claim.asked_at >= ?, process.pid, null),
     process.ticks, process.boot
 from limit_claim as claim left join process on process.token = claim.process
 left join execution on execution.execution_id = claim.execution_id

@@ -19,6 +19,9 @@ insert into execution (
 select * from (values @rows(18)) where column1 is not null
 on conflict do nothing
 
+-- name: holds_place
+select 1 from limit_claim where execution_id = ? and holder = '' and granted_at is not null
+
 -- name: standing_executions
 -- execution_id, expected, who writes; how many of them stand there and are nobody else's
 select count(*) from (values @rows(3)) as given
@@ -161,6 +164,10 @@ select
     parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from execution_row where execution_id >= ?1 and execution_id < ?2 order by number desc limit ?3
+
+-- name: unfinished
+select execution_id from execution
+where execution_id in (select value from json_each(?1)) and finished_at is null
 
 -- name: count_executions
 select count(*) from execution where status = ?

@@ -1,45 +1,61 @@
-"""Workers that a server starts beside itself, and that never outlive it."""
+"""Processes that a server starts beside itself, and that never outlive it: workers, shards."""
 
 import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from noetl.tools.children import PIPE, ourselves, spawn_async
 
 Says = Callable[[str], None]
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds before a worker that died is started again; the last one stays."""
+"""Seconds before a process that died is started again; the last one stays."""
+STEADY = 60.0
+"""Seconds after which a process that ran so long is no longer taken for one that cannot start."""
 GRACE = 15.0
-"""Seconds that workers have to end well beyond those that they let their parts run on."""
+"""Seconds that processes have to end well beyond those that they let their parts run on."""
 TIED = "--with-parent"
-"""A worker told so reads its standard input, and stops when that ends: with its server."""
+"""A process told so reads its standard input, and stops when that ends: with its server."""
+Words = Callable[[int], Sequence[str]]
+
+
+def a_worker(_: int) -> Sequence[str]:
+    """What the command of a worker says."""
+    return ("worker", "start", "--foreground", TIED)
 
 
 class Crew:
     """
-    So many worker processes.
+    So many processes of one kind.
 
     One that dies is started again. Each hangs on a pipe of the server, so that it also ends when
     the server was killed; and each has a session of its own, so that Ctrl-C reaches the server
-    alone, which then lets the workers end well.
+    alone, which then lets them end well.
     """
 
     def __init__(
-        self, count: int, environment: Mapping[str, str], says: Says, drain: float
+        self,
+        count: int,
+        environment: Mapping[str, str],
+        says: Says,
+        drain: float,
+        *,
+        what: str = "a worker",
+        words: Words = a_worker,
     ) -> None:
         self._count = count
+        self._what, self._words = what, words
         self._grace = drain + GRACE
         self._environment = environment
         self._says = says
         self._stopping = False
         self._minds: list[asyncio.Task[None]] = []
-        self._workers: set[asyncio.subprocess.Process] = set()
+        self._processes: set[asyncio.subprocess.Process] = set()
 
     def begin(self) -> None:
         loop = asyncio.get_running_loop()
-        self._minds = [loop.create_task(self._mind()) for _ in range(self._count)]
+        self._minds = [loop.create_task(self._mind(place + 1)) for place in range(self._count)]
 
     async def end(self, hurry: asyncio.Event) -> None:
         """Let all of them end: what they run gets its time, and what does not end is ended."""
@@ -59,38 +75,42 @@ class Crew:
         self._tell()
 
     def _tell(self) -> None:
-        for worker in self._workers:
+        for process in self._processes:
             with contextlib.suppress(ProcessLookupError):
-                worker.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGTERM)
 
-    async def _mind(self) -> None:
+    async def _mind(self, place: int) -> None:
         """One place in the crew: whoever dies in it is followed by another."""
         deaths = 0
+        clock = asyncio.get_running_loop().time
         while not self._stopping:
-            code = await self._one()
+            began = clock()
+            code = await self._one(place)
             if self._stopping:
                 return
+            if clock() - began > STEADY:
+                deaths = 0
             pause = PAUSES[min(deaths, len(PAUSES) - 1)]
             deaths += 1
-            self._says(f"a worker ended with {code}; another starts in {pause:g} s")
+            self._says(f"{self._what} ended with {code}; another starts in {pause:g} s")
             await asyncio.sleep(pause)
 
-    async def _one(self) -> int:
-        worker = await spawn_async(
-            *ourselves("worker", "start", "--foreground", TIED),
+    async def _one(self, place: int) -> int:
+        process = await spawn_async(
+            *ourselves(*self._words(place)),
             stdin=PIPE,
             stdout=None,
             stderr=None,
             env=self._environment,
         )
-        self._workers.add(worker)
+        self._processes.add(process)
         if self._stopping:
-            worker.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
         try:
-            return await worker.wait()
+            return await process.wait()
         finally:
-            self._workers.discard(worker)
-            if worker.returncode is None:
+            self._processes.discard(process)
+            if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(worker.pid, signal.SIGKILL)
-                await worker.wait()
+                    os.kill(process.pid, signal.SIGKILL)
+                await process.wait()

@@ -9,7 +9,7 @@ from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import make_token, revoke_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.launch import used_by, variables
-from noetl.cli.background.signals import stop_on_signals, unless
+from noetl.cli.background.signals import stop_on_signals, stop_with_parent, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.pid_file import Tell
 from noetl.node.server import ServerNode
@@ -22,24 +22,36 @@ AS_ROOT = (
 )
 
 
-async def run_server(settings: Settings, tell: Tell, *, workers: int) -> None:
-    """Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over."""
+async def run_server(settings: Settings, tell: Tell, *, workers: int, shard: bool = False) -> None:
+    """
+    Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over.
+
+    A shard also ends with the process that started it.
+    """
     listen_to_logging()
     refuse_open(settings.host, auth=settings.auth)
     hurry = asyncio.Event()
     stop = stop_on_signals(hurry)
+    if shard:
+        stop_with_parent(stop, hurry)
     plane = await unless(stop, ServerNode.open(settings, says=say))
     if plane is None:
         return
     try:
-        await _served(plane, tell, stop, hurry, workers)
+        await _served(plane, tell, stop, hurry, workers=workers, shared=shard)
     finally:
         await plane.close()
         say("the server has stopped")
 
 
 async def _served(
-    plane: ServerNode, tell: Tell, stop: asyncio.Event, hurry: asyncio.Event, workers: int
+    plane: ServerNode,
+    tell: Tell,
+    stop: asyncio.Event,
+    hurry: asyncio.Event,
+    *,
+    workers: int,
+    shared: bool,
 ) -> None:
     closed = asyncio.Event()
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -51,6 +63,7 @@ async def _served(
             settings.port,
             auth=settings.auth,
             owner=home_token(settings.home) if settings.auth else None,
+            shared=shared,
             stop=closed,
             ready=listening.set_result,
         )

@@ -47,6 +47,9 @@ class PlaybookServer(LanguageServer):
         self.checking: dict[str, asyncio.Task[None]] = {}
 
     def opened(self, uri: str) -> tuple[OpenDocument, TextDocument]:
+        """A document that the editor has open: files are not read, and no pipe is waited for."""
+        if uri not in self.workspace.text_documents:
+            raise ValueError(f"{uri} is not open")
         known = self.documents.setdefault(uri, OpenDocument(self.kinds))
         return known, self.workspace.get_text_document(uri)
 

@@ -26,12 +26,14 @@ from noetl.cli.home import in_home
 from noetl.cli.mcp.local import run_here
 from noetl.cli.register import enter, texts_in
 from noetl.cli.running.ending import EXITS
-from noetl.cli.source import PlaybookSource, read_source
+from noetl.cli.source import READ_AT_MOST, PlaybookSource, reason_of
 from noetl.cli.target import Asked, ask, at_server
 from noetl.cli.validate import findings_of, translated
 from noetl.client.async_client import AsyncClient
-from noetl.errors import NoetlError, PlaybookRejected
+from noetl.errors import NoetlError, PlaybookRejected, UnreadableFile
 from noetl.masking import KNOWN
+from noetl.tools.paths import open_file
+from noetl.tools.refusal import Refusal
 
 P = ParamSpec("P")
 Answer = dict[str, Any]
@@ -80,11 +82,24 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value, str_keys=True)
 
 
+class AgentSource(PlaybookSource, frozen=True):
+    """A playbook of an agent: files that it names are shown no more than if the agent did."""
+
+    def beside(self, name: str) -> str | None:
+        """The text of another playbook of the project; that of no script, and of nothing else."""
+        if "\n" in name:
+            return None
+        try:
+            return source_of(str((self.folder or Path.cwd()) / name)).text
+        except (NoetlError, OSError, ValueError):
+            return None
+
+
 def source_of(playbook: str) -> PlaybookSource:
     """A text has more than one line; anything else names a file."""
     if "\n" in playbook:
-        return PlaybookSource("<text>", playbook.encode())
-    source = read_source(str(file_of(playbook)))
+        return AgentSource("<text>", playbook.encode())
+    source = read_file(file_of(playbook), playbook)
     if PLAYBOOK.search(source.content) is None:
         raise NoetlError(f"'{playbook}' is not a playbook or trigger of NoETL")
     return source
@@ -103,6 +118,17 @@ def file_of(name: str) -> Path:
     if not found.is_relative_to(root) or found.suffix not in FILES:
         raise NoetlError(f"'{name}' is not a YAML file below {root}; give the text itself")
     return found
+
+
+def read_file(file: Path, name: str) -> PlaybookSource:
+    """A regular file: a pipe of that name would be waited for, for ever."""
+    try:
+        with open_file(file) as opened:
+            return AgentSource(name, opened.read(READ_AT_MOST), file.parent)
+    except Refusal as refused:
+        raise NoetlError(str(refused)) from None
+    except OSError as wrong:
+        raise UnreadableFile(f"cannot read '{name}': {reason_of(wrong)}") from None
 
 
 # ── texts ────────────────────────────────────────────────────────────────────────────────────

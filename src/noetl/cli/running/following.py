@@ -15,7 +15,7 @@ from noetl.cli.contexts import Target
 from noetl.cli.output import print_line
 from noetl.cli.running.attend import runner
 from noetl.cli.running.ending import EXITS, last_words, make_show, tells_more
-from noetl.cli.running.held import HeldBack
+from noetl.cli.running.held import FOR_WORKERS, HeldBack
 from noetl.cli.running.show import Show
 from noetl.client.async_client import AsyncClient
 from noetl.client.stream import LAST
@@ -23,6 +23,7 @@ from noetl.control.execution import Execution
 from noetl.errors import NoetlError, ServerAway
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.messages.envelope import fields_of
 from noetl.messages.places import place_of
 from noetl.server.views.explanation import Explanation
 from noetl.server.waiting import WaitReason
@@ -67,7 +68,7 @@ async def _follow(target: Target, far: Execution, show: Show) -> Ended | None:
 async def _see_end(client: AsyncClient, far: Execution, show: Show) -> Ended:
     hearing = Hearing(client, far.execution_id, show)
     live = asyncio.ensure_future(hearing.live())
-    held = HeldBack(show, partial(_waits, client))
+    held = HeldBack(show, partial(_waits, client), patience=FOR_WORKERS)
     try:
         await _watch(client, far, show, held)
         live.cancel()
@@ -165,7 +166,7 @@ def inside(event: EventView) -> list[e.Event]:
     taken = {name: value for name in TAKEN if (value := getattr(event, name)) is not None}
     if event.parent_id == event.step_run_id:  # only what is nested says so in the log (LOOP-7)
         taken.pop("parent_id", None)
-    fields = {"name": event.name, **event.data, **taken}
+    fields = {"name": event.name, **fields_of(event.data), **taken}
     try:
         return decode_events(msgspec.json.encode([fields]))
     except (msgspec.DecodeError, TypeError, ValueError):

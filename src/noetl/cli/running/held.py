@@ -1,7 +1,7 @@
 """Who holds the places that a run waits for, told beside the line that it waits (LIMIT-2)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from noetl.server.active import ActiveExecution
     from noetl.server.waiting import WaitReason
 
+FOR_WORKERS = 3.0
+"""Seconds without which nobody says that a worker is missing."""
 MOST_TOLD = 5
 """Looks in one run; of a thousand children the first few say it for all."""
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 5.0, 5.0, 5.0)
@@ -21,41 +23,63 @@ PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 5.0, 5.0, 5.0)
 
 Ask = Callable[[str], Awaitable[Sequence["WaitReason"]]]
 """What an execution waits for."""
+Wanted = Callable[["WaitReason"], bool]
 
 
 class HeldBack:
     """Looks who has the places, each time something of the run has none."""
 
-    def __init__(self, show: Show, ask: Ask) -> None:
+    def __init__(self, show: Show, ask: Ask, *, patience: float | None = None) -> None:
+        """`patience`: seconds after which a part without a worker is told of, at a server."""
         self._show = show
         self._ask = ask
         self._looks: set[asyncio.Future[None]] = set()
         self._left = MOST_TOLD
+        self._patience = patience
+        self._looks_for_workers = 0
 
     def take(self, execution_id: str, events: Sequence[e.Event]) -> None:
         if any(is_held(event) for event in events):
             self.look(execution_id)
+        if self._patience is not None and any(isinstance(one, e.TokenEnqueued) for one in events):
+            self._look_for_workers(execution_id, self._patience)
+
+    def _look_for_workers(self, execution_id: str, patience: float) -> None:
+        if self._looks_for_workers < MOST_TOLD:
+            self._looks_for_workers += 1
+            self._keep(self._tell(execution_id, waits_for_worker, (patience,)))
 
     def look(self, execution_id: str) -> None:
         if self._left:
             self._left -= 1
-            look = asyncio.ensure_future(self._tell(execution_id))
-            self._looks.add(look)
-            look.add_done_callback(self._looks.discard)
+            self._keep(self._tell(execution_id, waits_for_place, (0.0, *PAUSES)))
+
+    def _keep(self, telling: Coroutine[None, None, None]) -> None:
+        look = asyncio.ensure_future(telling)
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
 
     def end(self) -> None:
         for look in self._looks:
             look.cancel()
 
-    async def _tell(self, execution_id: str) -> None:
-        for pause in PAUSES:
+    async def _tell(self, execution_id: str, wanted: Wanted, pauses: Sequence[float]) -> None:
+        for pause in pauses:
+            await asyncio.sleep(pause)
             with suppress(NoetlError, OSError):  # it may be known with the next look
-                waits = [one for one in await self._ask(execution_id) if one.kind == "limit"]
+                waits = [one for one in await self._ask(execution_id) if wanted(one)]
                 for wait in waits:
                     self._show.tell(execution_id, wait.step, wait.words)
                 if waits:
                     return
-            await asyncio.sleep(pause)
+
+
+def waits_for_place(wait: "WaitReason") -> bool:
+    return wait.kind == "limit"
+
+
+def waits_for_worker(wait: "WaitReason") -> bool:
+    return wait.pool is not None
 
 
 def is_held(event: e.Event) -> bool:

@@ -55,7 +55,7 @@ class PlainShow:
         if self._root is None:
             self._root = execution.execution_id
             head = f"{execution.path}: execution {execution.execution_id}"
-            print_line(f"{head} goes on after event {execution.seq}", err=self._err)
+            print_line(f"{head} continues after event {execution.seq}", err=self._err)
         for run in execution.runs.values():
             if run.loop is not None:
                 loop, key = run.loop, (execution.execution_id, run.step_run_id)

@@ -12,7 +12,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import Asking, ProviderAnswer
-from noetl.keychain.fields import Fields, filled, register
+from noetl.keychain.fields import Fields, filled, register_aside
 
 FROM = {
     "access_key_id": ("AWS_ACCESS_KEY_ID",),
@@ -40,7 +40,7 @@ class AwsProvider:
         self._now = now
 
     async def fetch(self, key: str, login: Fields | None) -> str:
-        access = self._access(login, key)
+        access = await self._access(login, key)
         url = access["endpoint_url"] or f"https://secretsmanager.{access['region']}.amazonaws.com/"
         signer = Signer(
             access_key_id=str(access["access_key_id"]),
@@ -60,7 +60,7 @@ class AwsProvider:
         )
         return text_in(answer, key)
 
-    def _access(self, login: Fields | None, key: str) -> Fields:
+    async def _access(self, login: Fields | None, key: str) -> Fields:
         access = filled(login, self._environment, FROM, "endpoint_url")
         if key.startswith("arn:"):  # it says the region itself
             access["region"] = key.split(":")[3]
@@ -74,7 +74,7 @@ class AwsProvider:
             )
         if not REGION.fullmatch(str(access["region"])):  # it becomes a part of the address
             raise CredentialMissing(f"'{access['region']}' is not a region such as eu-west-1")
-        register(access)
+        await register_aside(access)
         return access
 
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking, object_in
-from noetl.keychain.fields import Fields, digest, refuse_dots, register
+from noetl.keychain.fields import Fields, digest, refuse_dots, register_aside
 from noetl.keychain.oauth2 import seconds_in
 from noetl.keychain.once import Fetched, Once
 
@@ -49,7 +49,7 @@ class GcpProvider:
                 "GCP Secret Manager: a login needs private_key, refresh_token or token; the "
                 "worker's own account is used only where a playbook names none"
             )
-        register(account)
+        await register_aside(account)
         resource = self._resource(key, account)
         # By all of its fields: a login that only names the worker's account gets no token of it.
         who = ("gcp", digest(account))
@@ -129,7 +129,7 @@ class GcpProvider:
                 f"GCP gave no token ({answer.words()}); check the service account, or set "
                 "GOOGLE_APPLICATION_CREDENTIALS to its file"
             )
-        register({"token": token})
+        await register_aside({"token": token})
         return Fetched(token, seconds_in(answer.fields.get("expires_in")))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noetl.errors import CredentialMissing
+from noetl.keychain.asking import LONGEST
 from noetl.keychain.fields import Fields
 from noetl.tools.bounds import Bounds
 from noetl.tools.environment import OWN
@@ -37,7 +38,10 @@ class FileProvider:
         path = self._path(key)
         try:
             with open_file(path) as file:
-                return file.read().decode().removesuffix("\n").removesuffix("\r")
+                found = file.read(LONGEST + 1)
+            if len(found) > LONGEST:
+                raise CredentialMissing(f"file {key} has more than {LONGEST:,} bytes: no secret")
+            return found.decode().removesuffix("\n").removesuffix("\r")
         except FileNotFoundError:
             raise CredentialMissing(f"there is no file {key}; put the secret there") from None
         except UnicodeDecodeError:

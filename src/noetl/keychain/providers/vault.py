@@ -8,7 +8,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking, ProviderAnswer
-from noetl.keychain.fields import Fields, digest, filled, refuse_dots, register
+from noetl.keychain.fields import Fields, digest, filled, refuse_dots, register_aside
 from noetl.keychain.once import Fetched, Once
 
 FROM = {
@@ -39,7 +39,7 @@ class VaultProvider:
 
     async def fetch(self, key: str, login: Fields | None) -> str:
         refuse_dots("Vault", key)
-        access = self._access(login)
+        access = await self._access(login)
         key = key.strip("/")
         mount = await self._mount(access, key)
         rest = key.removeprefix(mount.path)
@@ -55,7 +55,7 @@ class VaultProvider:
             )
         return msgspec.json.encode(fields).decode()
 
-    def _access(self, login: Fields | None) -> Fields:
+    async def _access(self, login: Fields | None) -> Fields:
         access = filled(login, self._environment, FROM, "address")
         if not access["address"] or not (access["token"] or access["role_id"]):
             raise CredentialMissing(
@@ -63,7 +63,7 @@ class VaultProvider:
                 "(or VAULT_ROLE_ID and VAULT_SECRET_ID), or name a credential of kind vault in "
                 "`auth`"
             )
-        register(access)
+        await register_aside(access)
         return {**access, "address": str(access["address"]).rstrip("/")}
 
     async def _mount(self, access: Fields, key: str) -> VaultMount:
@@ -119,7 +119,7 @@ class VaultProvider:
                 f"Vault at {access['address']} refuses the AppRole ({answer.words()}); "
                 "check role_id and secret_id"
             )
-        register({"token": auth["client_token"]})
+        await register_aside({"token": auth["client_token"]})
         return Fetched(auth["client_token"], float(auth.get("lease_duration") or TOKEN_LIFE))
 
 

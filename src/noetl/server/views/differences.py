@@ -1,7 +1,9 @@
 """Where did two executions part? Task by task, with what a restart took over (RST)."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any, Protocol
 
 import msgspec
 
@@ -10,14 +12,24 @@ from noetl.messages import events as e
 from noetl.messages.codec import encode_shown
 from noetl.messages.places import place_of
 from noetl.messages.reference import Reference
+from noetl.ports.large import off_loop
+from noetl.server.origins import EVENT
 
 MOST = 1000
 """Differences that are told; the rest are counted."""
+DIGEST = 32
 SHOWN = 200
 """Characters of a result that are shown."""
 
-Read = Callable[[str], Awaitable[History]]
-"""The whole log of an execution."""
+
+class Logs(Protocol):
+    """The logs of executions. One may have a million events: it is kept only where it must be."""
+
+    def events(self, execution_id: str) -> AsyncIterator[e.Event]:
+        """In order."""
+
+    async def history(self, execution_id: str) -> History:
+        """All of them at once."""
 
 
 class TaskSide(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +78,15 @@ Told = tuple[TaskSide, Any]
 """A side, and what decides whether two are equal."""
 
 
-async def differences_of(left: str, right: str, read: Read) -> Differences:
-    one, other = await tasks_of(left, read), await tasks_of(right, read)
+async def differences_of(left: str, right: str, logs: Logs) -> Differences:
+    one, other = await tasks_of(left, logs), await tasks_of(right, logs)
+    size = EVENT * (len(one) + len(other))
+    return await off_loop(size, compared, left, right, one, other)
+
+
+def compared(
+    left: str, right: str, one: dict[Place, Told], other: dict[Place, Told]
+) -> Differences:
     found: list[TaskDifference] = []
     same = parted = 0
     for place in in_order([*one, *other]):
@@ -110,49 +129,75 @@ class Runs:
     def __init__(self) -> None:
         self.numbers: dict[str, tuple[str, int]] = {}
         self._counts: dict[str, int] = {}
+        self._before: dict[str, tuple[str, int]] = {}
 
     def see(self, event: e.Event) -> None:
+        self.restore(event)
         if isinstance(event, e.StepScheduled):
             self._counts[event.step] = self._counts.get(event.step, 0) + 1
             self.numbers[event.step_run_id] = (event.step, self._counts[event.step])
 
-    def after(self, events: Iterator[e.Event]) -> "Runs":
+    def restore(self, event: e.Event) -> None:
+        if isinstance(event, e.StepRestored) and event.origin_run_id in self._before:
+            self.numbers[event.step_run_id] = self._before[event.origin_run_id]
+
+    def after(self) -> "Runs":
         """Those of a restart: what goes on there is known under a new id."""
         later = Runs()
-        later._counts = self._counts
-        for event in events:
-            if isinstance(event, e.StepRestored) and event.origin_run_id in self.numbers:
-                later.numbers[event.step_run_id] = self.numbers[event.origin_run_id]
+        later._counts, later._before = self._counts, self.numbers
         return later
 
 
-async def tasks_of(execution_id: str, read: Read) -> dict[Place, Told]:
+class Tasks:
     """Every task with its last attempt, in order; a restart's begin with what it took over."""
-    tasks: dict[Place, Told] = {}
-    runs = Runs()
-    for name, chosen in await chain_of(execution_id, read):
-        history = await read(name)
-        runs = runs.after(one.event for one in history.events)
-        events = iter(history.events)
-        if chosen is not None:
-            events = kept_of(history, choose(history, map(wanted, chosen)))
-        for _, _, event in events:
-            runs.see(event)
-            if isinstance(event, e.TaskDone) and event.step_run_id in runs.numbers:
-                step, number = runs.numbers[event.step_run_id]
-                spot = event.task_run_id.partition(".")[2]
-                tasks[step, number, spot, event.task] = side_of(name, event)
-    return tasks
+
+    def __init__(self) -> None:
+        self.told: dict[Place, Told] = {}
+        self._runs = Runs()
+
+    def begin(self) -> None:
+        """The log of the next restart."""
+        self._runs = self._runs.after()
+
+    def see(self, execution_id: str, event: e.Event) -> None:
+        runs = self._runs
+        runs.see(event)
+        if isinstance(event, e.TaskDone) and event.step_run_id in runs.numbers:
+            step, number = runs.numbers[event.step_run_id]
+            spot = event.task_run_id.partition(".")[2]
+            self.told[step, number, spot, event.task] = side_of(execution_id, event)
+
+    def see_kept(self, execution_id: str, history: History, chosen: list[str]) -> None:
+        """What a restart that ran so much again took over."""
+        for one in history.events:
+            self._runs.restore(one.event)
+        for one in kept_of(history, choose(history, map(wanted, chosen))):
+            self.see(execution_id, one.event)
 
 
-async def chain_of(execution_id: str, read: Read) -> list[tuple[str, list[str] | None]]:
+async def tasks_of(execution_id: str, logs: Logs) -> dict[Place, Told]:
+    tasks = Tasks()
+    for name, chosen in await chain_of(execution_id, logs):
+        tasks.begin()
+        if chosen is None:
+            async for event in logs.events(name):
+                tasks.see(name, event)
+        else:
+            history = await logs.history(name)
+            size = EVENT * len(history.events)
+            await off_loop(size, tasks.see_kept, name, history, chosen)
+    return tasks.told
+
+
+async def chain_of(execution_id: str, logs: Logs) -> list[tuple[str, list[str] | None]]:
     """
     The executions that led to one, the first of all first, each with what the restart of it ran
     again. Their logs are not kept: there may be thousands of restarts in a row.
     """
     chain: list[tuple[str, list[str] | None]] = [(execution_id, None)]
     while True:
-        requested = (await read(chain[-1][0])).events[0].event
+        async with aclosing(logs.events(chain[-1][0])) as events:  # type: ignore[type-var]
+            requested = await anext(events)
         if not isinstance(requested, e.ExecutionRequested) or not requested.origin_execution_id:
             return chain[::-1]
         chain.append((requested.origin_execution_id, requested.chosen))
@@ -168,7 +213,13 @@ def side_of(execution_id: str, event: e.TaskDone) -> Told:
         result=None if result is None else encode_shown(result).decode()[:SHOWN],
         error=error,
     )
-    return side, (outcome["status"], event.do, plain(result), error)
+    return side, (outcome["status"], event.do, told_apart(result), told_apart(error))
+
+
+def told_apart(value: Any) -> bytes:
+    """Equal for equal values. Of a large one its digest: there may be a million of them."""
+    text = msgspec.json.encode(plain(value), order="deterministic")
+    return text if len(text) <= DIGEST else hashlib.sha256(text).digest()
 
 
 def plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ FAILURES: tuple[Row, ...] = (
     (aiohttp.ClientConnectorCertificateError, "connection", False, "shows a bad certificate"),
     (aiohttp.ClientConnectorSSLError, "connection", True, "failed in the TLS handshake"),
     (aiohttp.ClientConnectorDNSError, "connection", True, "has a host name that was not found"),
-    (aiohttp.ClientConnectorError, "connection", True, "found no connection"),
+    (aiohttp.ClientConnectorError, "connection", True, "could not connect"),
     (aiohttp.ServerDisconnectedError, "connection", True, "lost its connection before an answer"),
     (aiohttp.ClientPayloadError, "connection", True, "ended in the middle of the body"),
     (aiohttp.ClientConnectionError, "connection", True, "lost its connection"),

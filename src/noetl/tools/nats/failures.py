@@ -13,7 +13,7 @@ from noetl.messages.outcome import Outcome, failed
 Row = tuple[type[BaseException], str, bool, str]
 FAILURES: tuple[Row, ...] = (
     (errors.AuthorizationError, "auth", False, "was refused: the server does not know these names"),
-    (errors.NoRespondersError, "not_found", True, "reached nobody: no one listens there"),
+    (errors.NoRespondersError, "not_found", True, "has no receiver: nothing subscribes"),
     (stream_errors.NoStreamResponseError, "not_found", False, "was kept by no stream"),
     (stream_errors.BucketNotFoundError, "not_found", False, "found no such bucket"),
     (stream_errors.KeyNotFoundError, "not_found", False, "found no such key"),
@@ -32,7 +32,7 @@ FAILURES: tuple[Row, ...] = (
     (ssl.SSLCertVerificationError, "connection", False, "shows a bad certificate"),
     (ssl.SSLError, "connection", True, "failed in the TLS handshake"),
     (socket.gaierror, "connection", True, "has a host name that was not found"),
-    (OSError, "connection", True, "found no connection"),
+    (OSError, "connection", True, "could not be opened"),
     (errors.Error, "connection", True, "lost its connection"),
     (ValueError, "input", False, "cannot be sent"),
 )

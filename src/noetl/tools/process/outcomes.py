@@ -17,7 +17,7 @@ FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
 SIGNALLED = 128
 """What a shell adds to the number of the signal that ended a command."""
 LACKING = {
-    "network": "spec.resources.network is none, but the kernel of this worker allows no such thing;"
+    "network": "spec.resources.network is none, but the kernel of this worker does not allow that;"
     " allow user namespaces, or leave it out",
     "namespaces": DEMANDED,
 }

@@ -134,8 +134,8 @@ class Libs:
         if ended.exit_code != 0:
             told = output.decode("utf-8", "replace").strip()
             why = [line for line in told.splitlines() if not line.startswith("WARNING")]
-            last = "\n".join(why[-LAST_LINES:])
-            message = f"libs cannot be installed: {', '.join(wanted)}\n{last}"
+            last = "\n".join(line.removeprefix("ERROR: ") for line in why[-LAST_LINES:])
+            message = f"libs cannot be installed ({', '.join(wanted)}): {last}"
             if not self._build and NO_WHEEL.search(told):
                 message += f"\n{WHEELS_ONLY}"
             raise Refusal("python", message, retryable=bool(UNREACHED.search(told)))

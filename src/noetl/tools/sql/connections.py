@@ -34,7 +34,7 @@ _NO_FILE = "/nonexistent/pgpass"
 
 
 def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """How to connect with this credential (KEY-1)."""
+    """What this credential says about connecting (KEY-1)."""
     settings = {
         theirs: credential[ours]
         for ours, theirs in _FIELDS.items()
@@ -44,11 +44,11 @@ def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
         settings["conninfo"] = str(credential["dsn"])
     if not settings:
         expected = "expected host, port, user, password and database, or dsn"
-        raise Refusal("auth", f"credential '{name}' says nothing about a database; {expected}")
-    return settings | _without_the_worker_s_own(settings, name)
+        raise Refusal("auth", f"credential '{name}' names no database; {expected}")
+    return settings
 
 
-def _without_the_worker_s_own(settings: Mapping[str, Any], name: str) -> dict[str, str]:
+def without_the_worker_s_own(settings: Mapping[str, Any], name: str) -> dict[str, str]:
     """
     What keeps the driver from passwords that the worker's user has for himself (PGPASSWORD,
     .pgpass, .pg_service.conf): a playbook may name the server, and that would be shown them.

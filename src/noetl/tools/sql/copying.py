@@ -130,7 +130,7 @@ async def target_of(connection: Connection, statement: str, first: Any) -> CopyT
     if found is None:
         raise Refusal("input", "the COPY cannot be read; expected COPY table (a, b) FROM STDIN")
     if _FORMAT.search(found["tail"]):
-        says = "a list of rows goes in COPY's own format; leave FORMAT and the like out of the"
+        says = "a list of rows goes in COPY's own format; leave FORMAT and other options out of the"
         raise Refusal("input", f"{says} statement, or give text or a 'file' in that format")
     cursor = await connection.execute(_COLUMNS, [found["table"]])
     known = {str(name): int(kind) for name, kind in await cursor.fetchall()}

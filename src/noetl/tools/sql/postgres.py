@@ -12,7 +12,12 @@ from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.refusal import Refusal, first_line
 from noetl.tools.sql.commands import Params, SqlTool, credential_of, no_statement
-from noetl.tools.sql.connections import Connection, SqlConnections, settings_of
+from noetl.tools.sql.connections import (
+    Connection,
+    SqlConnections,
+    settings_of,
+    without_the_worker_s_own,
+)
 from noetl.tools.sql.copying import Copy, copy_of
 from noetl.tools.sql.loading import bound
 from noetl.tools.sql.rows import TURN, Rows
@@ -97,6 +102,7 @@ class PostgresTool(SqlTool):
         place = (asyncio.get_running_loop(), size, *sorted(settings.items()))
         pool = self._pools.get(place)
         if pool is None:
+            settings |= without_the_worker_s_own(settings, name)
             pool = self._pools[place] = SqlConnections(settings, size)
         return pool
 

@@ -223,7 +223,7 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
     if isinstance(fault, requests.exceptions.JSONDecodeError):
         return failed("decode", f"{name} got an answer that is not JSON: {fault}")
     if isinstance(fault, requests.RequestException | TransportError):
-        says = f"{name} found no connection: {_reason(fault)}"
+        says = f"{name} could not connect: {_reason(fault)}"
         return failed("connection", says, retryable=True)
     if isinstance(fault, GoogleAuthError):
         return failed("auth", f"{name} was refused a token: {_first(fault)}")

@@ -212,6 +212,6 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
     if "InvalidCertificate" in text:
         return failed("connection", f"{name} was shown a bad certificate: {first_line(fault)}")
     if "HTTP error" in text:
-        says = f"{name} found no connection: {first_line(fault)}"
+        says = f"{name} could not connect: {first_line(fault)}"
         return failed("connection", says, retryable=True)
     return failed("object", f"{name} failed: {first_line(fault)}")

@@ -18,7 +18,7 @@ async def test_a_worker_of_another_version_learns_why(network: Network) -> None:
     await network.serve(desk)
     client = await network.client()
     told = b'{"worker": "old", "version": "0.0.1", "pool": 7}'
-    answer = await client.request(network.names.calls("s1"), told, timeout=20)
+    answer = await client.request(network.names.calls("s1"), told, timeout=600)
     refusal = msgspec.json.decode(answer.data, type=Answer).refusal
     assert refusal.startswith("the call of worker 'old', version 0.0.1, cannot be read (Expected")
     assert refusal.endswith("run the version of the server")

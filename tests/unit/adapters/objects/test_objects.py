@@ -124,7 +124,7 @@ async def test_a_place_that_is_away_is_waited_for_and_named(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-secret")
     store = open_object_results(setting, patience=0.1)
-    with pytest.raises(ResultsUnavailable, match=rf"{setting}: .*found no connection") as away:
+    with pytest.raises(ResultsUnavailable, match=rf"{setting}: .*could not connect") as away:
         await store.put("e1", b"[1]")
     assert "(away for 0 s)" in str(away.value)
     assert not away.value.refused

@@ -92,7 +92,7 @@ def test_patience_ends_and_the_program_goes_on(tmp_path: Path) -> None:
 def test_a_program_has_a_session_and_a_log_of_its_own(tmp_path: Path) -> None:
     log = tmp_path / "run" / "server.log"
     launched = launch(["--version"], log, dict(os.environ))
-    assert launched.child.wait(60) == 0
+    assert launched.child.wait(600) == 0
     assert launched.news() == ["noetl 0.1.0"]
     assert launched.news() == []
     assert log.stat().st_mode & 0o777 == 0o600
@@ -102,7 +102,7 @@ def test_a_log_that_has_grown_too_long_is_put_aside(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     with log.open("wb") as file:
         file.truncate(LARGEST_LOG + 1)
-    launch(["--version"], log, dict(os.environ)).child.wait(60)
+    launch(["--version"], log, dict(os.environ)).child.wait(600)
     assert log.read_text() == "noetl 0.1.0\n"
     assert (tmp_path / "server.log.1").stat().st_size == LARGEST_LOG + 1
 

@@ -30,12 +30,19 @@ def wrapped(event: e.Event) -> EventView:
         task_done(OK),
         task_done(BUSY, do="retry", delay=1.0),
         e.StepDone(step="work", step_run_id="4.0", result=1),
+        e.TokenClaimed(step="work", step_run_id="4.0", worker="w", epoch=1, part=2),
         e.WorkflowFinished(status="completed"),
     ],
     ids=lambda event: type(event).__name__,
 )
 def test_an_event_comes_out_of_its_envelope(event: e.Event) -> None:
     assert inside(wrapped(event)) == [event]
+
+
+def test_a_server_of_a_release_before_calls_a_part_by_its_key_in_the_log() -> None:
+    event = e.TokenClaimed(step="work", step_run_id="4.0", worker="w", epoch=1, part=2)
+    view = msgspec.structs.replace(wrapped(event), data={"worker": "w", "epoch": 1, "leg": 2})
+    assert inside(view) == [event]
 
 
 @pytest.mark.parametrize("change", [{"name": "step.juggled"}, {"data": {"tokens": 5}}])

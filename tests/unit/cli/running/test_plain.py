@@ -117,7 +117,7 @@ def test_a_resumed_loop_is_taken_up(show: PlainShow, capsys: pytest.CaptureFixtu
     show.take(active, s.iterations(2, 5))
     show.take(active, [e.LoopDone(**s.RUN, total=5, done=5)])
     assert lines(capsys) == [
-        "demo/work: execution x1 goes on after event 17",
+        "demo/work: execution x1 continues after event 17",
         "work: 5 of 5 done",
     ]
 

@@ -290,8 +290,8 @@ def test_what_the_world_does_wrong_has_a_kind(
     ("url", "says"),
     [
         ("http://nowhere.invalid/", "host name that was not found"),
-        ("http://127.0.0.1:{port}/", "found no connection: Connection refused"),
-        ("http://localhost:{port}/", "found no connection: Connection refused"),
+        ("http://127.0.0.1:{port}/", "could not connect: Connection refused"),
+        ("http://localhost:{port}/", "could not connect: Connection refused"),
     ],
 )
 def test_a_peer_that_is_not_there(url: str, says: str) -> None:

@@ -78,7 +78,7 @@ def guarded() -> Iterator[NatsServer]:
             {"operation": "request", "subject": "nobody"},
             "not_found",
             True,
-            "request nobody reached nobody: no one listens there",
+            "request nobody has no receiver: nothing subscribes",
         ),
         (
             {"operation": "kv_get", "bucket": "none", "key": "k"},
@@ -149,7 +149,7 @@ def test_a_port_where_nobody_listens(bench: Bench) -> None:
         url = f"127.0.0.1:{free.getsockname()[1]}"
         error = bench.error("publish", subject="a", url=url)
     assert (error["kind"], error["retryable"]) == ("connection", True)
-    assert error["message"].startswith(f"the connection to nats://{url} found no connection")
+    assert error["message"].startswith(f"the connection to nats://{url} could not be opened")
 
 
 def test_a_server_that_says_nothing(bench: Bench) -> None:

@@ -12,7 +12,7 @@ import pytest
 from noetl.tools.children import INSIDE
 from noetl.tools.process.inside.namespaces import allowed, flags_here
 
-PATIENCE = 60.0
+PATIENCE = 600.0
 
 TOO_EARLY = """
 import os, signal, sys

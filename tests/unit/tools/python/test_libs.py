@@ -75,13 +75,13 @@ def test_the_installer_sees_no_secret(
 ) -> None:
     seen = tmp_path / "seen"
     fake = tmp_path / "uv"
-    fake.write_text(f"#!/bin/sh\n/usr/bin/env > {seen}\necho no >&2\nexit 1\n", "utf-8")
+    fake.write_text(f"#!/bin/sh\n/usr/bin/env > {seen}\necho ERROR: no >&2\nexit 1\n", "utf-8")
     fake.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("NOETL_KEY", "secret")
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     error = bench.error(READ, libs=["tiny"])
-    assert error["message"] == "libs cannot be installed: tiny\nno"
+    assert error["message"] == "libs cannot be installed (tiny): no"
     assert "https_proxy=http://127.0.0.1:9" in seen.read_text("utf-8")
     assert "secret" not in seen.read_text("utf-8")
 

@@ -7,7 +7,7 @@ import pytest
 
 from noetl.tools.threads import in_thread
 
-PATIENCE = 20.0
+PATIENCE = 600.0
 
 
 def test_what_the_work_returns_or_raises_comes_back() -> None:
