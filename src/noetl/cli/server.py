@@ -158,7 +158,9 @@ def in_background(settings: Settings, words: list[str], patience: float, as_json
     if file.running() is not None:
         raise file.in_use("a server")
     launched = launch(words, file.log, {**VARIABLES, **variables(settings)})
-    running = await_ready(launched, lambda: ready(file), what="the server", patience=patience)
+    running = await_ready(
+        launched, lambda: ready(file), what="the server", file=file, patience=patience
+    )
     if running is None:
         raise click.ClickException(
             f"the server is not ready after {patience:g} s; it continues in the background "

@@ -97,11 +97,13 @@ def await_ready(
     ready: Callable[[], RunningProcess | None],
     *,
     what: str,
+    file: PidFile,
     patience: float,
     says: Says = lambda line: print_line(untimed(line), err=True),
 ) -> RunningProcess | None:
     """
-    The program once it is ready, or None when patience has run out; it goes on then.
+    The program once it is ready, or None when patience has run out; it goes on then, and holds
+    its pid file: whoever is told that it goes on can look at it and stop it.
 
     What it says meanwhile (that it waits for a database) is passed on; if it ends, NotStarted
     tells its last words, and nothing that was passed on already.
@@ -117,7 +119,7 @@ def await_ready(
             raise not_started(what, launched, unsaid + launched.news())
         while unsaid and not unsaid[0].startswith(LAST_WORD):
             says(unsaid.pop(0))
-        if time.monotonic() >= until:
+        if time.monotonic() >= until and file.running() is not None:
             return None
         time.sleep(LOOK)
 

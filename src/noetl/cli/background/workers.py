@@ -53,7 +53,7 @@ def awaited(launched: Launched, file: PidFile, patience: float) -> RunningProces
         running = file.running()
         return running if running is not None and running.ready else None
 
-    found = await_ready(launched, ready, what="the worker", patience=patience)
+    found = await_ready(launched, ready, what="the worker", file=file, patience=patience)
     if found is None:
         raise click.ClickException(
             f"the worker has not reached a server after {patience:g} s; it goes on trying in the "

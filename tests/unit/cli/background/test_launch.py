@@ -27,11 +27,11 @@ from noetl.settings import Settings
 ME = RunningProcess(pid=1, ticks=None, boot=None, started_at=0)
 
 
-def speaking(log: Path, code: str) -> Launched:
+def speaking(log: Path, code: str, *words: str) -> Launched:
     """A program that writes to the log, and is no NoETL."""
     with log.open("ab") as file:
         began = file.tell()
-        child = subprocess.Popen([sys.executable, "-c", code], stdout=file, stderr=file)
+        child = subprocess.Popen([sys.executable, "-c", code, *words], stdout=file, stderr=file)
     return Launched(child, log, began)
 
 
@@ -45,6 +45,7 @@ def test_what_it_says_is_passed_on_until_it_is_ready(tmp_path: Path) -> None:
             launched,
             lambda: ME if said else None,
             what="the server",
+            file=PidFile(tmp_path, "server"),
             says=said.append,
             patience=60,
         )
@@ -64,7 +65,14 @@ def test_what_it_says_is_passed_on_until_it_is_ready(tmp_path: Path) -> None:
 def test_one_that_ends_before_tells_why(tmp_path: Path, code: str, said: str) -> None:
     launched = speaking(tmp_path / "log", code)
     with pytest.raises(NotStarted, match=f"(?s)^{said}$|{said}"):
-        await_ready(launched, lambda: None, what="the server", says=lambda _: None, patience=60)
+        await_ready(
+            launched,
+            lambda: None,
+            what="the server",
+            file=PidFile(tmp_path, "server"),
+            says=lambda _: None,
+            patience=60,
+        )
 
 
 @pytest.mark.parametrize("between", ["", "; time.sleep(0.3)"])
@@ -73,17 +81,48 @@ def test_every_line_of_one_that_ends_is_told_once(tmp_path: Path, between: str) 
     code = f"{says}; raise SystemExit('error: the port is taken')"
     launched, said = speaking(tmp_path / "log", code), list[str]()
     with pytest.raises(NotStarted) as wrong:
-        await_ready(launched, lambda: None, what="the server", says=said.append, patience=60)
+        await_ready(
+            launched,
+            lambda: None,
+            what="the server",
+            file=PidFile(tmp_path, "server"),
+            says=said.append,
+            patience=60,
+        )
     told = "\n".join([*said, str(wrong.value)])
     assert told.count("it waits") == told.count("the port is taken") == 1
 
 
+HOLDS = """
+import sys, time
+from pathlib import Path
+from noetl.node.pid_file import PidFile
+while not Path(sys.argv[2]).exists(): time.sleep(0.01)
+with PidFile(Path(sys.argv[1]), "server").held("a server"): time.sleep(600)
+"""
+
+
 def test_patience_ends_and_the_program_goes_on(tmp_path: Path) -> None:
-    launched = speaking(tmp_path / "log", "import time; time.sleep(600)")
+    """Nobody is told that it goes on before it can be looked at and stopped."""
+    file, may_hold = PidFile(tmp_path, "server"), tmp_path / "may hold"
+    launched = speaking(tmp_path / "log", HOLDS, str(tmp_path), str(may_hold))
+    looks = 0
+
+    def ready() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            may_hold.touch()
+
     try:
-        waiting = await_ready(launched, lambda: None, what="it", says=lambda _: None, patience=0)
+        waiting = await_ready(
+            launched, ready, what="it", file=file, says=lambda _: None, patience=0
+        )
         assert waiting is None
         assert launched.child.poll() is None
+        running = file.running()
+        assert running is not None
+        assert running.pid == launched.child.pid
     finally:
         launched.child.kill()
         launched.child.wait()
