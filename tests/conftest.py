@@ -30,8 +30,14 @@ settings.register_profile(
 settings.load_profile(os.environ.get("NOETL_PROPERTIES", "house"))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fifteen thousand tests are no garbage: nobody need look through them again and again."""
-    del session
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """
+    Fifteen thousand tests are no garbage: nobody need look through them again and again.
+
+    Some tests measure with the garbage collector as it is, and undo this.
+    """
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 5, 200)
