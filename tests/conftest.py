@@ -1,10 +1,9 @@
 """What all tests share: how Hypothesis searches, and the servers that tests may ask for."""
 
-import gc
 import os
 
-import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.garbage import set_aside
 from tests.support.searching import FEW, MANY
 
 pytest_plugins = [
@@ -30,14 +29,5 @@ settings.register_profile(
 settings.load_profile(os.environ.get("NOETL_PROPERTIES", "house"))
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    """
-    Fifteen thousand tests are no garbage: nobody need look through them again and again.
-
-    Some tests measure with the garbage collector as it is, and undo this.
-    """
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 5, 200)
+def pytest_collection_finish() -> None:
+    set_aside()

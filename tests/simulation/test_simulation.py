@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,11 +13,19 @@ from tests.simulation.reach import listed, points
 from tests.simulation.scenario import Scenario, drawn
 from tests.simulation.shrink import failure, shrunk
 from tests.simulation.world import run
+from tests.support.garbage import set_aside
 
 CPU = 22
 """Seconds of CPU for new seeds, in all; `make simulate` runs more."""
 KEPT = json.loads(Path(__file__).with_name("kept.json").read_text())
 """Scenarios that failed once, and what was wrong."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def as_before() -> Iterator[None]:
+    """A world lets the collector see everything again when it ends."""
+    yield
+    set_aside()
 
 
 def test_the_same_seed_is_the_same_story() -> None:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from tests.support.garbage import set_aside
+
 from noetl.cli.running.attend import settle_garbage
 
 TICK = 0.025
@@ -71,7 +73,6 @@ async def no_stall() -> AsyncIterator[None]:
     with subprocess.Popen([sys.executable, "-c", IDLE], text=True, **pipes) as idle:  # type: ignore[call-overload]
         assert idle.stdout.readline() == "ready\n"
         gc.collect()
-        usual = gc.get_threshold()
         settle_garbage()  # as every process of ours; what the test runner keeps is not measured
         busy = Ticker()
         busy.tick()
@@ -81,7 +82,7 @@ async def no_stall() -> AsyncIterator[None]:
             busy.tick()
         finally:
             gc.unfreeze()
-            gc.set_threshold(*usual)
+            set_aside()
             said, _ = idle.communicate("")
     allowed = max(FLOOR, 10 * float(said))
     told = f"the loop stood still for {busy.longest:.3f} s, an idle process for {float(said):.3f} s"
