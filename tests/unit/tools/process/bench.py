@@ -1,6 +1,7 @@
 """Script and shell on a bench: one call, waited for, with everything ended afterwards."""
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +60,27 @@ class Bench:
         return outcome.error
 
 
+KILLED = 1 << (signal.SIGKILL - 1)
+
+
 def running_with(word: str) -> list[int]:
-    """The processes that have this word on their command line."""
+    """
+    The processes that have this word on their command line, but for those that were killed: on a
+    busy machine they may still have to be given a moment in which to be gone.
+    """
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
+                if word.encode() in words and not pending(entry) & KILLED:
+                    found.append(int(entry.name))
             except OSError:
                 continue
-            if word.encode() in words:
-                found.append(int(entry.name))
     return found
+
+
+def pending(process: Path) -> int:
+    """The signals that it was sent and has not had yet."""
+    told = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    return int(told["SigPnd"], 16) | int(told["ShdPnd"], 16)
