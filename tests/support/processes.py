@@ -49,6 +49,21 @@ _nursery.set_forkserver_preload(
         "noetl.tools.http.tool",
         "noetl.tools.python.tool",
         "noetl.tools.playbook",
+        # What every server and every worker imports first of all, libraries included.
+        "litestar.app",
+        "noetl.adapters.nats.switchboard",
+        "noetl.adapters.postgres.storage",
+        "noetl.api.serve",
+        "noetl.cli.background.serving",
+        "noetl.cli.background.working",
+        "noetl.keychain.keychain",
+        "noetl.node.server",
+        "noetl.node.work_plane",
+        "noetl.worker.iterations",
+        "noetl.worker.nested",
+        "pydantic.v1",  # Litestar asks it about every type wherever it is installed
+        "uvicorn.protocols.http.httptools_impl",
+        "uvloop",
         "tests.support.frozen",
     ]
 )
