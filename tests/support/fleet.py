@@ -3,13 +3,13 @@
 import random
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.support.asking import asking
 from tests.support.postgres import Database
 from tests.support.processes import Running
 from tests.support.programs import Program
@@ -115,30 +115,22 @@ class Fleet:
 
     def ask(self, what: Callable[[Client], T], chance: random.Random | None = None) -> T:
         """From whichever server answers, however often one is away."""
-        until = time.monotonic() + PATIENCE
-        turn = 0
-        while True:
+        for turn, _ in enumerate(asking(self.told, PATIENCE)):
             servers = self.servers
             server = chance.choice(servers) if chance else servers[turn % len(servers)]
-            turn += 1
             assert server.url is not None, "a server has an address"
-            try:
-                with Client(server.url, pauses=()) as client:
-                    return what(client)
-            except ServerAway:
-                if time.monotonic() > until:
-                    raise AssertionError(self.told()) from None
+            with suppress(ServerAway), Client(server.url, pauses=()) as client:
+                return what(client)
+        raise AssertionError(self.told())
 
     def ready(self) -> None:
         for server in self.servers:
             assert server.url is not None, "a server has an address"
-            until = time.monotonic() + PATIENCE
-            while True:
+            for _ in asking(self.told, PATIENCE):
                 with suppress(ServerAway, ServerRefused), Client(server.url, pauses=()) as client:
                     client.ready()
                     break
                 assert server.running.process.is_alive(), server.running.err
-                assert time.monotonic() < until, server.running.err
 
     def told(self) -> str:
         """What the members said last, for a test that fails."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.asking import asking
 from tests.support.fleet import sailing
 from tests.support.nats import NatsServer
 from tests.support.postgres import Database
@@ -56,8 +57,9 @@ def at_home(folder: Path) -> Iterator[Answers]:
     given: Any = {**NEUTRAL, "NOETL_HOME": str(home)}
     with running("run", file, home=home) as run:
         run.wait_for("waits for an answer to 'Pay?'")
-        while "Pay?" not in noetl("waiting", **given).out:
-            pass  # a run shows what it does a moment before the log has it
+        for _ in asking():  # a run shows what it does a moment before the log has it
+            if "Pay?" in noetl("waiting", **given).out:
+                break
 
         def approve(named: str | None, fields: dict[str, Any]) -> str | None:
             sets = [word for name in fields for word in ("--set", f"{name}={fields[name]}")]
@@ -71,8 +73,9 @@ def at_home(folder: Path) -> Iterator[Answers]:
 def answers(execution_id: str, clients: list[Client]) -> Answers:
     """Asked of all servers by turns: of two, one does not decide."""
     turns = cycle(clients)
-    while not next(turns).waiting().waiting:
-        pass  # it waits a moment after it has begun
+    for _ in asking():  # it waits a moment after it has begun
+        if next(turns).waiting().waiting:
+            break
 
     def approve(named: str | None, fields: dict[str, Any]) -> str | None:
         try:

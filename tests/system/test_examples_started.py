@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import pytest
-from tests.support.fleet import PATIENCE
+from tests.support.asking import asking
 from tests.support.http_server import serving
 from tests.support.postgres import Database
 from tests.system.program import ROOT, noetl
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 def until(ask: Callable[[], T], fact: Callable[[T], bool] = bool) -> T:
     """Ask until the answer is the fact that is waited for."""
-    late = time.monotonic() + PATIENCE
-    while not fact(found := ask()):
-        assert time.monotonic() < late, found
+    for _ in asking(lambda: repr(found)):
+        if fact(found := ask()):
+            break
     return found
 
 

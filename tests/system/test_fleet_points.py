@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.canned import CannedTools, Silence
-from tests.support.cluster import Cluster, clustered
+from tests.support.cluster import Cluster, clustered, until
 from tests.support.direct_link import DirectLink
 from tests.support.disturbed import effect, keep
 from tests.support.fleet import PATIENCE, sailing
@@ -113,7 +113,7 @@ def test_a_server_that_dies_at_a_named_point_loses_and_doubles_nothing(
         await cluster.server()
         execution = await cluster.end_of(execution_id)
         assert execution.status == "completed", execution.error
-        await asyncio.wait_for(until(lambda: worker.session.waiting == 0), PATIENCE)
+        await until(lambda: worker.session.waiting == 0)
         events = await cluster.events(execution_id)
         done = [event.task for event in events if isinstance(event, e.TaskDone)]
         assert done == ["fetch", "store", "tell"]
@@ -144,7 +144,7 @@ def test_a_clock_that_jumps_moves_no_lease_and_no_order(
         server.dispatcher.keeper.expire()
         await asyncio.wait_for(renewed(server, worker.name), PATIENCE)
         await gate.let_go(key)
-        await asyncio.wait_for(until(lambda: called(tools, "tell") == 1), PATIENCE)
+        await until(lambda: called(tools, "tell") == 1)
         await server.order(execution_id, "cancel", "in another year")
         execution = await cluster.end_of(execution_id)
         assert (execution.status, silence.cancelled) == ("cancelled", 1)
@@ -161,11 +161,6 @@ async def renewed(server: ServerNode, worker: str) -> None:
     before = lease.until
     while lease.until == before:
         assert worker in server.dispatcher.granting.seen
-        await asyncio.sleep(0)
-
-
-async def until(fact: Callable[[], bool]) -> None:
-    while not fact():
         await asyncio.sleep(0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.asking import asking
 from tests.support.fleet import PATIENCE, Fleet, sailing
 from tests.support.nats import NatsServer
 from tests.support.postgres import Database
@@ -121,9 +122,9 @@ def test_the_commands_say_the_same_of_a_home_and_of_a_server(tmp_path: Path) -> 
         assert up.there("schedule", "remove", "tests/nightly").code == 0
         assert up.there("trigger", "show", "tests/nightly").code == 3
         assert up.there("execute", "tests/failing", "--wait").code == 1
-        until = time.monotonic() + PATIENCE
-        while not (alarms := alarmed(up.there("list", "--path", "tests/alarm", "--json"))):
-            assert time.monotonic() < until
+        for _ in asking():
+            if alarms := alarmed(up.there("list", "--path", "tests/alarm", "--json")):
+                break
         assert len(alarms) == 1
 
 
@@ -140,9 +141,9 @@ def test_the_documented_alarm_that_reaches_nobody_ends_failed_and_tells(tmp_path
         assert up.there("register", "-", stdin=failing).code == 0
         assert up.there("execute", "sales/failing", "--wait").code == 1
         words = ("list", "--path", "examples/alarm", "--status", "failed", "--json")
-        until = time.monotonic() + PATIENCE
-        while not (alarms := up.there(*words).objects()):
-            assert time.monotonic() < until
+        for _ in asking():
+            if alarms := up.there(*words).objects():
+                break
         [alarm] = alarms
         [failed] = up.there("list", "--path", "sales/failing", "--json").objects()
         status = up.there("status", alarm["execution_id"]).out

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pytest
+from tests.support.asking import asking
 from tests.system.program import HELLO, NOETL, noetl
 from tests.system.servers import FAILING, NEUTRAL, Node, node
 
@@ -207,9 +208,10 @@ def test_a_run_that_the_agent_gives_up_can_be_resumed(tmp_path: Path) -> None:
         await call(client, "validate", playbook=TEXT)
 
     served(work, NOETL_HOME=str(home))
-    [left] = noetl("list", "--json", NOETL_HOME=str(home)).objects()
-    while not left["interrupted"]:  # its process may still be about to leave
+    for _ in asking():  # its process may still be about to leave
         [left] = noetl("list", "--json", NOETL_HOME=str(home)).objects()
+        if left["interrupted"]:
+            break
     held[0].close()
     gate.unlink()
     gate.write_text("open")

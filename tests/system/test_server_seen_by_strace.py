@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support.asking import asking
 from tests.support.fleet import PATIENCE, free_port
 from tests.support.strace import Seen, seen_in, strace
 from tests.system.program import NOETL
@@ -51,13 +52,11 @@ def started_under_strace(folder: Path) -> tuple[list[str], list[Seen]]:
 
 
 def ready(client: Client, server: "subprocess.Popen[bytes]") -> None:
-    until = time.monotonic() + PATIENCE
-    while True:
+    for _ in asking(lambda: "it does not answer", PATIENCE):
         with suppress(ServerAway, ServerRefused):
             client.ready()
             return
         assert server.poll() is None, "it ended"
-        assert time.monotonic() < until, "it does not answer"
 
 
 def end(strace_process: "subprocess.Popen[bytes]") -> None:

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.support.asking import asking
 from tests.support.fleet import free_port
 from tests.support.processes import Running
 from tests.system.program import HELLO
@@ -60,7 +61,9 @@ def test_a_server_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path) -> N
 def test_a_worker_that_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
     waits = Running(tmp_path / "home", "worker", "start", "--foreground", NOETL_SERVER=nobody)
-    while "waiting for one" not in waits.out + waits.err:
+    for _ in asking():
+        if "waiting for one" in waits.out + waits.err:
+            break
         assert waits.process.is_alive()
     waits.tell(signal.SIGTERM)
     assert waits.ended() == 0
@@ -68,14 +71,18 @@ def test_a_worker_that_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None
 
 def workers_of(up: Node) -> list[dict[str, object]]:
     """Those that are there; they come after the server is ready."""
-    while not (found := up.here("worker", "status", "--json").objects()):
+    for _ in asking():
+        if found := up.here("worker", "status", "--json").objects():
+            break
         assert up.status()["running"]
     return found
 
 
 def wait_gone(home: Path, pid: object) -> None:
     file = PidFile(home, "worker-default-1")
-    while (running := file.running()) is not None:
+    for _ in asking():
+        if (running := file.running()) is None:
+            return
         assert running.pid == pid
 
 
@@ -134,10 +141,11 @@ def test_workers_are_started_looked_at_and_stopped(tmp_path: Path) -> None:
 
 def slots_of(up: Node, *, workers: int) -> dict[str, int]:
     """The slots of each pool, once the server's list has so many workers."""
-    while True:
+    for _ in asking():
         [runtime] = up.there("server", "status", "--json").objects()
         if len(runtime["workers"]) == workers:
-            return {pool["name"]: pool["slots"] for pool in runtime["pools"]}
+            break
+    return {pool["name"]: pool["slots"] for pool in runtime["pools"]}
 
 
 @pytest.mark.parametrize(

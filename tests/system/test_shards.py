@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support.asking import asking
 from tests.support.fleet import PATIENCE
 from tests.support.nats import NatsServer
 from tests.support.postgres import PostgresServer
@@ -50,12 +51,11 @@ def sharded(
 
 def shards(up: Node) -> list[RunningProcess]:
     """Both, once both are ready."""
-    until = time.monotonic() + PATIENCE
-    while True:
+    for _ in asking(lambda: up.here("server", "logs").out, PATIENCE):
         found = [one for _, one in shards_of(up.home) if one is not None and one.url is not None]
         if len(found) == 2:
-            return found
-        assert time.monotonic() < until, up.here("server", "logs").out
+            break
+    return found
 
 
 def minding(up: Node) -> RunningProcess:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.asking import asking
 from tests.support.steps import arc, playbook, sets, step
 from tests.support.waiting import waits
 from tests.system.program import Answer, noetl
@@ -36,10 +37,11 @@ def asked(home: Path, *words: str) -> Answer:
 
 def recorded(home: Path, fact: str, *words: str) -> Answer:
     """What a command says once the log has a fact: a run shows what it does a moment before."""
-    while True:
+    for _ in asking():
         answer = asked(home, *words)
         if fact in answer.out:
-            return answer
+            break
+    return answer
 
 
 def gone_on(run: Running, home: Path, number: signal.Signals) -> tuple[str, Answer]:
