@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -79,6 +80,10 @@ class PythonChild:
         """Whether it has come as far as to answer something."""
         self.light = False
         """Whether all that it was asked is pure, so that more of it may queue."""
+        self.held = 0
+        """Calls that have it; each gives it back once."""
+        self.emptied: Callable[[PythonChild], None] | None = None
+        """Told when it has answered the last that nobody waits for any more."""
         self._output: Output | None = None
         self._come = bytearray()
         self._unsent = memoryview(b"")
@@ -205,6 +210,8 @@ class PythonChild:
         asked = self._asked.popleft()
         self.answered = True
         if asked is None:
+            if not self._asked and self.emptied is not None:
+                self.emptied(self)
             return
         output = asked.output
         if answer.tag not in PURE:

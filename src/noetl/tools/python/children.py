@@ -113,10 +113,12 @@ class PythonChildren:
                 raise
         if child not in self._busy:
             self._busy[child] = key
+            child.emptied = self._emptied
             self._later("spare", BREATH, self._start_spare)
         elif "stalled" not in self._timers:
             self._later("stalled", STALLED, self._look_for_stalled)
         child.light = depth > 1
+        child.held += 1
         return child
 
     def learn(self, child: PythonChild) -> bool:
@@ -136,11 +138,21 @@ class PythonChildren:
         """The call is over; `again` says whether the child may serve the same key once more."""
         if child not in self._busy:
             return
-        if again and child.depth:
+        child.held -= 1
+        if again and (child.held or child.depth):
             self._next_turn(room=child.light)
             return
+        self._let_go(child, key, again=again, strays=strays)
+
+    def _emptied(self, child: PythonChild) -> None:
+        """Its calls were asked elsewhere, and it is through with them: it is nobody's now."""
+        key = self._busy.get(child)
+        if key is not None and not child.held:
+            self._let_go(child, key, again=True, strays=False)
+
+    def _let_go(self, child: PythonChild, key: Key, *, again: bool, strays: bool) -> None:
         del self._busy[child]
-        if again and not self._closed:
+        if again and not self._closed and not child.ended.done():
             self._idle[child] = (key, asyncio.get_running_loop().time())
             self._later("idle", IDLE, self._end_idle)
         else:

@@ -118,9 +118,8 @@ class PythonTool(FramedTool):
                 timer.cancel()
             strays = answer.tag in (b"", LAST, FAILED_WITH_STRAYS)
             self._children.paces.learn(call.inputs.code, answer.tag)
-            if not answer.again:
-                again = answer.tag in PURE or answer.tag == AGAIN
-                self._children.give_back(child, key, again=again, strays=strays)
+            again = answer.again or answer.tag in PURE or answer.tag == AGAIN
+            self._children.give_back(child, key, again=again, strays=strays)
         if answer.exit_code == UNCONFINED and self._children.mode == "demand":
             raise Refusal("input", DEMANDED)
         if answer.exit_code is None and self._children.learn(child):

@@ -18,6 +18,9 @@ for number in range(n):
 result = total
 """
 
+LONG = 20_000_000
+"""Numbers: many times as long as calls behind others wait before they are asked elsewhere."""
+
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Bench]:
@@ -68,6 +71,33 @@ def test_a_call_that_takes_long_holds_up_no_other(bench: Bench) -> None:
         return sum(int(outcome.result) for outcome in outcomes)
 
     assert bench.wait(first_done()) == 40 * 3
+
+
+@pytest.mark.rule("TOOL-3")
+def test_a_child_whose_calls_were_asked_elsewhere_is_free_again(one: Bench) -> None:
+    """It answers them all the same, to nobody: it was never given back, and no call got it."""
+
+    async def after_a_long_one() -> list[object]:
+        for _ in range(3):
+            await one.call(COUNT, n=1)
+        calls = [one.call(COUNT, n=n) for n in (LONG, 3, 4, 5)]
+        return [outcome.result for outcome in await asyncio.gather(*calls)]
+
+    assert one.wait(after_a_long_one()) == [sum(range(LONG)), 3, 6, 10]
+
+
+@pytest.mark.rule("TOOL-3")
+def test_a_child_that_dies_with_several_calls_makes_room_for_another(one: Bench) -> None:
+    async def survive() -> list[object]:
+        for _ in range(3):
+            await one.call(COUNT, n=1)
+        calls = [asyncio.ensure_future(one.call(COUNT, n=n)) for n in (LONG, 3, 4)]
+        await asyncio.sleep(0)
+        for child in [*one.tool._children._busy]:
+            child.kill()
+        return [outcome.result for outcome in await asyncio.gather(*calls)]
+
+    assert one.wait(survive()) == [sum(range(LONG)), 3, 6]
 
 
 @pytest.mark.rule("TOOL-3")
