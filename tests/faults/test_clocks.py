@@ -14,6 +14,7 @@ from tests.support.ledger import Ledger
 from tests.support.nats import NatsServer
 from tests.support.oracle import Event, losses
 from tests.support.postgres import Database
+from tests.support.slowness import SLOWNESS
 from tests.support.steps import arc, loop, noop, step, task, when
 from tests.support.trial import (
     LEASE,
@@ -187,7 +188,7 @@ def timed(*, looped: bool) -> str:
 def test_a_step_timeout_fires_once_and_in_time_while_processes_die(
     looped: bool, tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:
-    with trial(tmp_path, database, nats_server.url, NOETL_LEASE_TTL="1") as fleet:
+    with trial(tmp_path, database, nats_server.url, NOETL_LEASE_TTL=f"{SLOWNESS:g}") as fleet:
         fleet.crew(2, 1)
         fleet.register(timed(looped=looped))
         begun = fleet.start("timed", {})
@@ -199,7 +200,7 @@ def test_a_step_timeout_fires_once_and_in_time_while_processes_die(
         assert failed == ["timeout"]
         took = at(named(events, "step.failed")[0]) - at(named(events, "step.started")[0])
         print(f"fired after {took:.1f} s")
-        assert TIMEOUT - 0.5 < took < 2 * TIMEOUT
+        assert TIMEOUT - 0.5 < took < (1 + SLOWNESS) * TIMEOUT
 
 
 def deaths(fleet: Trial) -> None:
