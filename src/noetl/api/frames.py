@@ -22,6 +22,8 @@ from noetl.server.replay import enveloped
 
 MOST_KEPT = 16 * 1024 * 1024
 """Bytes of frames."""
+AROUND = 1024
+"""Bytes that a piece takes beside its frames, about: a name that no event has leaves it empty."""
 COUNTS = "counts"
 """The event of a frame that counts what happened inside iterations."""
 
@@ -81,11 +83,15 @@ class SharedFrames:
 
     def _keep(self, key: tuple[FollowedLog, int], piece: Piece) -> None:
         before = self._pieces.pop(key, None)
-        self._size += len(piece.frames) - (0 if before is None else len(before.frames))
+        self._size += size_of(piece) - (0 if before is None else size_of(before))
         self._pieces[key] = piece
         while self._size > self._most:
             _, gone = self._pieces.popitem(last=False)
-            self._size -= len(gone.frames)
+            self._size -= size_of(gone)
+
+
+def size_of(piece: Piece) -> int:
+    return AROUND + len(piece.frames)
 
 
 def frames_of(log: FollowedLog, rows: Sequence[LogRow], after: int) -> Iterator[bytes]:

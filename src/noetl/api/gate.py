@@ -20,7 +20,7 @@ from litestar.handlers import BaseRouteHandler
 from noetl.api.loopback import host_in, is_loopback
 from noetl.api.roles import Access, allows
 from noetl.api.tickets import PREFIX as TICKET
-from noetl.api.tickets import Tickets
+from noetl.api.tickets import SPENT, Tickets
 from noetl.api.tokens import LONGEST
 from noetl.ports.tokens import HOME, TokenRow, Tokens, digest_of, is_good, maker_of
 
@@ -98,7 +98,7 @@ class Gate:
         if text.startswith(TICKET) and self._tickets is not None:
             row = self._tickets.row if anew else self._tickets.spend(text)
             if row is None:
-                raise NotAuthorizedException("the ticket was used or is too old; sign in again")
+                raise NotAuthorizedException(SPENT)
             return row
         return await self._good(self._tokens, text)
 
@@ -140,13 +140,22 @@ class Gate:
 
 def text_of(connection: Connection) -> str:
     """The token of a program, or of the session of a browser (decision 0065)."""
-    session = connection.cookies.get(SESSION)
+    session = session_in(connection.headers.get("cookie", ""))
     if session is None or "authorization" in connection.headers:
         return bearer(connection)
     refuse_foreign(connection)
     if len(session) > LONGEST:
         raise NotAuthorizedException("the session has ended; sign in again")
     return session
+
+
+def session_in(cookies: str) -> str | None:
+    """
+    The session among all cookies of this host. The framework would unquote the values of all of
+    them, which took Python a minute for one of 60 KB, and keep the last thousand headers.
+    """
+    pairs = (one.partition("=") for one in cookies.split(";"))
+    return next((value.strip() for name, _, value in pairs if name.strip() == SESSION), None)
 
 
 def bearer(connection: Connection) -> str:

@@ -8,14 +8,21 @@ times as much memory, and connections without an end left no file for anybody el
 import asyncio
 import resource
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from noetl.api.gate import CALLER
+from noetl.ports.tokens import WORKER, TokenRow, maker_of, split_role
 
 LARGEST_HEAD = 64 * 1024
 """Bytes of the first line and the headers, trailers included."""
+LONGEST_ADDRESS = 8 * 1024
+"""Bytes of the address, of the whole first line nearly."""
+MOST_PARAMETERS = 64
+"""Of one address. The framework reads them before it knows who asks, and keeps what it has read of
+the last thousand addresses: 64 KB of `a&b&…` took 4 MB, and so gigabytes for good."""
 HEAD_WITHIN = 10.0
 """Seconds for all of the head, from the beginning of the connection or of the request."""
 BODY_WITHIN = 30.0
@@ -26,6 +33,12 @@ ANSWER_WITHIN = 60.0
 """Seconds in which whoever is answered reads nothing."""
 MOST = 4000
 """Connections at once."""
+MOST_HELD = 256 * 1024 * 1024
+"""Bytes of bodies in memory, of all requests that are not yet answered."""
+MANY = 8
+"""Of all connections, the part that one person has before he makes room for others."""
+PASSED_ON = "/api/worker/results"
+"""Where bodies are stored piece by piece, whatever their size."""
 QUEUED = 64
 """Requests that one connection may send before the first is answered."""
 LOOK = 1.0
@@ -51,9 +64,13 @@ class Intake(HttpToolsProtocol):
         self.unread: float | None = None
         """When our patience ends with one who does not read."""
         self.in_head = True
+        self._in_body = self._came = False
+        """Whether the body, or what follows it, is awaited; and whether some of it came."""
         self.since = 0.0
         """When its request, or the wait for one, began."""
         self._head = self._unended = 0
+        self._held = 0
+        """Bytes of bodies of this connection that are in memory."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -67,6 +84,10 @@ class Intake(HttpToolsProtocol):
         if others:
             min(others, key=lambda one: 0.0 if one.due is None else one.since).transport.abort()
             return
+        crowd = largest_crowd(self.server_state)
+        if len(crowd) > most_connections() // MANY:
+            max(crowd, key=lambda one: one.since).transport.abort()
+            return
         self.transport.write(FULL)
         self.transport.close()
 
@@ -79,21 +100,25 @@ class Intake(HttpToolsProtocol):
             return
         if self.due is None and (self.cycle is None or self.cycle.response_complete):
             self._begin()  # empty lines begin no request
+        self._came = False
         super().data_received(data)
-        # A value that does not end is kept by the parser, which calls nobody before its end.
-        if self.in_head:
+        # A value that does not end is kept by the parser, which calls nobody before its end; and it
+        # is copied with each piece that comes. Behind a body in chunks there may be headers, too.
+        if self.in_head or (self._in_body and not self._came):
             self._unended += len(data)
             if self._unended > LARGEST_HEAD and not self.transport.is_closing():
                 self.send_400_response("The head of the request is too large.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.in_head, self._head, self._unended = True, 0, 0
+        self.in_head, self._in_body, self._head, self._unended = True, False, 0, 0
         self._begin()
 
     def on_url(self, url: bytes) -> None:
         self._grown(len(url))
         super().on_url(url)
+        if len(self.url) > LONGEST_ADDRESS or self.url.count(b"&") >= MOST_PARAMETERS:
+            raise HeadTooLarge
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._grown(len(name) + len(value) + 4)
@@ -107,18 +132,41 @@ class Intake(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= QUEUED:
             raise HeadTooLarge
-        self.in_head = False
+        self.in_head, self._in_body = False, True
         self.due = self.loop.time() + BODY_WITHIN
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._came, self._unended = True, 0
         if not self.cycle.response_complete:
             due = self.loop.time() + BODY_WITHIN
             self.due = due if self.is_known() else min(due, self.since + STRANGE_WITHIN)
+            if self.scope["path"] != PASSED_ON and not self._hold(len(body)):
+                return
         super().on_body(body)
 
+    def _hold(self, size: int) -> bool:
+        """Who has taken longest makes room: bodies that drip keep no others out."""
+        self._held += size
+        HELD[self.server_state] = HELD.get(self.server_state, 0) + size
+        while HELD[self.server_state] > MOST_HELD and self._held:
+            reading = [one for one in intakes(self.server_state) if one._held and one.due]
+            oldest = min(reading, key=lambda one: one.since, default=self)
+            oldest._let_go()
+            oldest.transport.abort()
+        return not self.transport.is_closing()
+
+    def _let_go(self) -> None:
+        if self._held:
+            HELD[self.server_state] -= self._held
+            self._held = 0
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._let_go()
+        super().connection_lost(exc)
+
     def on_message_complete(self) -> None:
-        self.due = None
+        self.due, self._in_body = None, False
         super().on_message_complete()
 
     def is_known(self) -> bool:
@@ -144,18 +192,35 @@ class Intake(HttpToolsProtocol):
         self.unread = None
 
     def on_response_complete(self) -> None:
+        self._let_go()
         if self.due is not None:  # the answer did not want the rest of the body
             self.due = self.loop.time() + HEAD_WITHIN
         super().on_response_complete()
 
 
+HELD: WeakKeyDictionary[ServerState, int] = WeakKeyDictionary()
+"""Server → bytes of bodies in its memory."""
+
+
+def intakes(state: ServerState) -> list[Intake]:
+    """Connections that are not about to close."""
+    every = [one for one in state.connections if isinstance(one, Intake)]
+    return [one for one in every if not one.transport.is_closing()]
+
+
 def waiting_in(state: ServerState) -> list[Intake]:
     """Connections of which a stranger's request, or the rest of one answered, is waited for."""
-    return [
-        one
-        for one in state.connections
-        if isinstance(one, Intake) and one.is_waiting() and not one.transport.is_closing()
-    ]
+    return [one for one in intakes(state) if one.is_waiting()]
+
+
+def largest_crowd(state: ServerState) -> list[Intake]:
+    """Connections of the person who has most. Workers of one token may be a thousand machines."""
+    crowds: dict[str, list[Intake]] = {}
+    for one in intakes(state):
+        row = (one.scope or {}).get(CALLER)
+        if isinstance(row, TokenRow) and split_role(row.role)[0] != WORKER:
+            crowds.setdefault(maker_of(row) or row.token_id, []).append(one)
+    return max(crowds.values(), key=len, default=[])
 
 
 async def sweep(state: ServerState) -> None:

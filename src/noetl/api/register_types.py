@@ -1,10 +1,11 @@
 """What the API takes and answers about the registers: kept outcomes, orders, pools."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from noetl.api.trigger_types import Name
+from noetl.ports.audit import Result
 
 
 class CacheView(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,8 @@ class AuditView(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     what: str
     about: str
-    result: Literal["done", "refused"]
+    result: Result
+    """`unknown`: the server failed, and may have carried it out before that."""
     detail: str
 
 

@@ -1,11 +1,12 @@
 """Which executions a list is asked for, beyond what an index of the log can answer."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from typing import Any
 
 from noetl.api.paging import cursor_of
 from noetl.errors import ServerRefused
+from noetl.expression.failure import shortened
 from noetl.ports.event_log import ExecutionRow, Executions
 from noetl.server.labels import PlaybookLabels
 from noetl.server.policies import label_of
@@ -35,9 +36,9 @@ class RowFilter:
         return bool(self._glob or self._text or self._label)
 
     async def fits(self, row: ExecutionRow) -> bool:
-        if self._glob is not None and not fnmatchcase(row.path, self._glob):
+        if self._glob is not None and not matches(row.path, self._glob):
             return False
-        said = f"{row.path}\n{row.execution_id}\n{row.error or ''}".lower()
+        said = f"{row.path}\n{row.execution_id}\n{shortened(row.error or '')}".lower()
         if self._text is not None and self._text not in said:
             return False
         if self._label is None:

@@ -14,9 +14,11 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import ApiContext, Asking
 from noetl.api.gate import SESSION, origin_of, refuse_foreign
+from noetl.api.tickets import PREFIX as TICKET
+from noetl.api.tickets import SPENT
 from noetl.api.tokens import new_token
 from noetl.errors import ServerRefused
-from noetl.ports.tokens import WORKER, TokenRow, maker_of, session_of, split_role
+from noetl.ports.tokens import WORKER, TokenRow, digest_of, maker_of, session_of, split_role
 
 LASTS = 12 * 3600
 """Seconds after which a person signs in again."""
@@ -48,9 +50,12 @@ class SessionsRoutes:
         now = int(time.time() * 1000)
         until = min(now + LASTS * 1000, row.expires_at or now + LASTS * 1000)
         text, made = new_token(row.name, "viewer", now_ms=now, expires_at=until)
-        named = session_of(row, secrets.token_hex(4))
+        named = session_of(row, part_of(data.token))
         await self._end_oldest(row, now)
-        await self._tokens.add(replace(made, token_id=named, role=row.role))
+        try:
+            await self._tokens.add(replace(made, token_id=named, role=row.role))
+        except ValueError:
+            raise NotAuthorizedException(SPENT) from None
         try:
             # Revoked meanwhile, perhaps at another server: whoever did so may have missed this one.
             await self._gate.known(data.token, anew=True)
@@ -82,6 +87,11 @@ class SessionsRoutes:
     async def me(self, request: Asking) -> Response[t.Me]:
         """Who asks, and what they may do."""
         return answered(me_of(request.scope.get("auth")))
+
+
+def part_of(token: str) -> str:
+    """Of a session's id: a ticket has one of its own, which no two servers on a database begin."""
+    return digest_of(token)[:16] if token.startswith(TICKET) else secrets.token_hex(4)
 
 
 def me_of(row: object) -> t.Me:

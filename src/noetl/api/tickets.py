@@ -15,6 +15,7 @@ from collections.abc import Callable
 from noetl.ports.tokens import TokenRow
 
 PREFIX = "ticket_"
+SPENT = "the ticket was used or is too old; sign in again"
 LASTS = 60
 """Seconds: a browser that begins to open must be able to."""
 

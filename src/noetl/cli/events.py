@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from typing import Any
 
 import click
@@ -45,7 +45,7 @@ def events(
 ) -> None:
     """Print the events of an execution in order."""
     is_wanted = wanted(name)
-    if name is not None and not any(fnmatchcase(known, name) for known in (*EVENTS, *ALIASES)):
+    if name is not None and not any(matches(known, name) for known in (*EVENTS, *ALIASES)):
         hint = did_you_mean(name, EVENTS, "names: docs/reference/events.md")
         print_line(f"no event is called '{name}'; {hint}", err=True)
     room, times = columns(), Times()

@@ -1,6 +1,6 @@
 """`noetl list`: which executions are there?"""
 
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from typing import get_args
 
 import click
@@ -72,7 +72,7 @@ def stored(status: str | None) -> str | None:
 
 
 def is_wanted(row: Listed, status: str | None, path: str | None) -> bool:
-    return status in (None, stands(row)) and (path is None or fnmatchcase(row.path, path))
+    return status in (None, stands(row)) and (path is None or matches(row.path, path))
 
 
 def stands(row: Listed) -> str:

@@ -13,7 +13,7 @@ from noetl.pipeline.frame import TaskWait
 from noetl.playbook.suggest import did_you_mean
 
 SHOWN = 5
-"""Waits that a refusal names."""
+"""Waits, or fields, that a refusal names."""
 
 
 class AnswerRefused(NoetlError):
@@ -134,12 +134,14 @@ def filled_in(
 ) -> dict[str, Any]:
     """The fields of the form, all faults told at once; a rejection may leave them out."""
     form: Mapping[str, Any] = arm.get("form", {})
+    strange = [name for name in given if name not in form]
     faults = [
-        f"the form has no field '{name}'; "
+        f"the form has no field '{name:.80}'; "
         + did_you_mean(name, form, f"it has: {', '.join(form) or 'none'}")
-        for name in given
-        if name not in form
+        for name in strange[:SHOWN]  # each is compared with all that there are
     ]
+    if len(strange) > SHOWN:
+        faults.append(f"nor has it {len(strange) - SHOWN:,} others that were given")
     found: dict[str, Any] = {}
     for name, field in form.items():
         if name in given:

@@ -7,10 +7,13 @@ from typing import Any, Final
 from noetl.expression.lookup import NAMESPACES, SEARCHED
 
 MOST_NAMES: Final = 2_000  # comparing with more would cost seconds, for a hint
+LONGEST_NAME: Final = 1_000  # nobody who wrote more has mistyped a name; a request may have megabytes
 
 
 def closest(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str | None:
     """The known name nearest to `name`, if one is near enough to be meant."""
+    if len(name) > LONGEST_NAME:
+        return None
     names = list(islice(known, most))
     letters = sorted(name.lower())  # in another case, or in another order
     same = [other for other in names if sorted(other.lower()) == letters]

@@ -1,7 +1,7 @@
 """Which events does a name mean? Globs, and older names with what they meant (EVT-2)."""
 
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from typing import Any
 
 from noetl.messages.names import ALIASES, EVENTS
@@ -19,9 +19,9 @@ def wanted(glob: str | None) -> Wanted:
     """
     if glob is None:
         return lambda _: True
-    older = [name for name in ALIASES if fnmatchcase(name, glob)]
-    if not older or any(fnmatchcase(name, glob) for name in EVENTS):
-        return lambda event: fnmatchcase(event["name"], glob)
+    older = [name for name in ALIASES if matches(name, glob)]
+    if not older or any(matches(name, glob) for name in EVENTS):
+        return lambda event: matches(event["name"], glob)
     return lambda event: any(means(name, event) for name in older)
 
 

@@ -7,7 +7,7 @@ in the order of their commits, so the last SETTLES seconds are read again and ag
 seen twice starts nothing twice, for the key is its execution (START-2).
 """
 
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -98,7 +98,7 @@ class EndWatch:
             isinstance(on, OnEnd)
             and ended.finished_at >= row.since
             and ended.status in on.status
-            and fnmatchcase(ended.path, on.path)
+            and matches(ended.path, on.path)
             and (row.path, ended.execution_id) not in self._done
         )
 

@@ -1,7 +1,7 @@
 """The document of a trigger: nodes → Trigger, with everything that is wrong with it (START-1)."""
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from functools import cached_property
 from typing import Any, Final, Literal
 from zoneinfo import available_timezones
@@ -95,7 +95,7 @@ def parse_trigger(reader: Reader) -> Trigger | None:
         given = (spec["payload"], reader.value(spec["payload"])) if "payload" in spec else None
         wanted = str(reader.value(spec["playbook"]))
         # An alarm for whatever fails, itself too, is meant; what completes and starts again is not.
-        if isinstance(on, OnEnd) and "completed" in on.status and fnmatchcase(wanted, on.path):
+        if isinstance(on, OnEnd) and "completed" in on.status and matches(wanted, on.path):
             said = f"the trigger starts '{wanted}', whose own end starts it again"
             reader.report("trigger-circle", spec["on"], said, "name other paths in `on`")
         compare(reader, wanted, spec["playbook"], given, version=version)

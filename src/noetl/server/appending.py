@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from noetl.control.execution import Execution
+from noetl.expression.failure import shortened
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
@@ -119,10 +120,15 @@ class Appender:
             origin_execution_id=execution.origin_execution_id,
             origin_seq=execution.origin_seq,
             owner=None if execution.finished else self._me,
-            error=note_of(execution) if error is None else str(error.get("message", "")),
+            error=told(note_of(execution) if error is None else str(error.get("message", ""))),
             asks=1 if active.asked and not execution.finished else None,
             seq=execution.seq,
         )
+
+
+def told(error: str | None) -> str | None:
+    """An error as lists show it: it may quote a payload of a megabyte, and they have 200 rows."""
+    return None if error is None else shortened(error)
 
 
 def note_of(execution: Execution) -> str | None:

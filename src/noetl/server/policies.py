@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from noetl.messages.globs import matches
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -41,7 +41,7 @@ class RetentionPolicy(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is about this execution, however old that is."""
         return (
             (not self.status or row.status in self.status)
-            and fnmatchcase(row.path, self.path)
+            and matches(row.path, self.path)
             and all(labels.get(name) == value for name, value in self.labels.items())
         )
 

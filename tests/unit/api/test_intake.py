@@ -7,15 +7,17 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from litestar._parsers import parse_query_string
 from tests.support.api import SmallPlane, served
 
 from noetl.api import intake
-from noetl.api.intake import LARGEST_HEAD, most_connections
+from noetl.api.intake import LARGEST_HEAD, LONGEST_ADDRESS, MOST_PARAMETERS, most_connections
 from noetl.api.tokens import make_token
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /api/validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/yaml\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 OPEN = b"POST /api/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 PATIENCE = 600
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
@@ -62,7 +64,11 @@ ENDLESS = {
     "a header": (HEAD + b"x: ", b"a" * 10_000),
     "the name of a header": (HEAD, b"a" * 10_000),
     "headers": (HEAD, b"x-a: b\r\n" * 1000),
-    "trailers": (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"x-a: b\r\n" * 1000),
+    "trailers": (CHUNKED + b"0\r\n", b"x-a: b\r\n" * 1000),
+    "a trailer": (CHUNKED + b"0\r\nx: ", b"a" * 10_000),
+    "the name of a trailer": (CHUNKED + b"1\r\na\r\n0\r\n", b"a" * 10_000),
+    "the head of a chunk": (CHUNKED + b"1;", b"a" * 10_000),
+    "heads of chunks": (CHUNKED, b"0" * 10_000),
 }
 
 
@@ -96,6 +102,31 @@ async def test_a_head_of_ordinary_size_is_taken_in_any_pieces() -> None:
         for start in range(0, len(whole), 1000):
             peer[1].write(whole[start : start + 1000])
             await peer[1].drain()
+        assert (await told(peer)).startswith(b"HTTP/1.1 200 ")
+
+
+LONG = {
+    "a path": b"/hooks/" + b"a" * LONGEST_ADDRESS,
+    "a query": b"/hooks/a?wait=" + b"1" * LONGEST_ADDRESS,
+    "parameters": b"/hooks/a?" + b"a&" * MOST_PARAMETERS,
+}
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("what", LONG)
+async def test_an_address_that_is_too_long_is_read_by_nobody(what: str) -> None:
+    before = parse_query_string.cache_info().misses
+    async with strangers() as (url, [peer]):
+        peer[1].write(b"POST " + LONG[what] + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await told(peer)).startswith(b"HTTP/1.1 400 ")
+        assert await is_well(url)
+    assert parse_query_string.cache_info().misses == before, "the framework keeps what it reads"
+
+
+async def test_an_address_of_ordinary_size_is_taken() -> None:
+    query = b"text=" + b"%C3%A4" * 500 + b"&a=1" * (MOST_PARAMETERS - 2)
+    async with strangers() as (_, [peer]):
+        peer[1].write(HEAD.replace(b"/healthz", b"/healthz?" + query) + b"Connection: close\r\n\r\n")
         assert (await told(peer)).startswith(b"HTTP/1.1 200 ")
 
 
@@ -268,6 +299,62 @@ async def test_where_everybody_is_served_the_next_one_is_refused(
         assert (await told(late)).startswith(b"HTTP/1.1 503 ")
         late[1].close()
         for one in asked:
+            one.cancel()
+
+
+@asynccontextmanager
+async def dripping(count: int, size: int) -> AsyncIterator[tuple[str, list[Peer]]]:
+    """So many requests of one viewer whose bodies do not come to their end."""
+    plane = SmallPlane()
+    token = (await make_token(plane.storage.tokens, "ada", "viewer")).token.encode()
+    head = b"Authorization: Bearer %b\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+    async with served(plane, auth=True) as found, asyncio.timeout(PATIENCE):
+        port = int(found.url.rpartition(":")[2])
+        peers = []
+        for _ in range(count):
+            peer = await asyncio.open_connection("127.0.0.1", port)
+            peer[1].write(POST + head % (token, size + 1))
+            assert b" 100 " in await peer[0].readuntil(b"\r\n\r\n"), "the gate let it in"
+            peer[1].write(b" " * size)
+            await peer[1].drain()
+            peers.append(peer)
+        yield found.url, peers
+        for _, writer in peers:
+            writer.close()
+
+
+@pytest.mark.rule("SRV-1")
+async def test_bodies_that_wait_for_their_end_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A viewer had as many megabytes of the server as he opened connections, for ever."""
+    monkeypatch.setattr(intake, "MOST_HELD", 350_000)
+    async with dripping(8, 100_000) as (url, peers):
+        for peer in peers[:5]:
+            assert await told(peer) == b"", "whoever has taken longest makes room"
+        assert await is_well(url)
+        for reader, writer in peers[5:]:
+            writer.write(b" ")  # the end of a body
+            assert b" 200 " in await reader.readline()
+
+
+async def test_what_was_answered_is_not_held_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_HELD", 150_000)
+    plane = SmallPlane()
+    async with served(plane) as found, aiohttp.ClientSession() as session:
+        for _ in range(5):
+            sent = {"data": b" " * 100_000, "headers": {"content-type": "text/yaml"}}
+            async with session.post(f"{found.url}/api/validate", **sent) as answer:
+                assert answer.status == 200
+
+
+@pytest.mark.rule("SRV-1")
+async def test_nobody_has_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST", 16)
+    async with dripping(16, 1) as (url, peers):
+        for _ in range(8):
+            assert await is_well(url)
+        ended = [asyncio.ensure_future(told(peer)) for peer in peers]
+        await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+        for one in ended:
             one.cancel()
 
 

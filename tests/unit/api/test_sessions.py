@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from litestar._parsers import parse_cookie_string
 from litestar.exceptions import NotAuthorizedException
 from msgspec.structs import replace
 from tests.support.api import SmallPlane, served
@@ -217,3 +218,25 @@ async def test_without_auth_everybody_may_everything() -> None:
         browser.get(f"{at.url}/api/me") as answer,
     ):
         assert await answer.json() == {"auth": False, "name": "", "role": "admin"}
+
+
+HOSTILE = 'a="' + "\\" * 200 + '"'
+"""Python unquotes such a value in a time that grows by the square of its length: a minute for 60 KB."""
+
+
+async def test_cookies_of_others_are_not_read() -> None:
+    before = parse_cookie_string.cache_info().misses
+    async with signed_in() as (_, url, browser, _):
+        [kept] = list(browser.cookie_jar)
+        browser.cookie_jar.clear()
+        for cookies, status in (
+            (HOSTILE, 401),
+            (f"{HOSTILE}; {SESSION}={kept.value}; b=c=d; ;=", 200),
+            (f"{SESSION}={kept.value};x", 200),
+            (f"not_{SESSION}={kept.value}", 401),
+            (f"{SESSION}=", 401),
+            (f"{SESSION}", 401),
+        ):
+            sent = {"cookie": cookies}
+            assert await status_of(browser, "GET", f"{url}/api/me", headers=sent) == status, cookies
+    assert parse_cookie_string.cache_info().misses == before

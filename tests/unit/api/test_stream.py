@@ -15,7 +15,7 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, playbook, step
 
 from noetl.api.events import with_beats
-from noetl.api.frames import FollowedLog, SharedFrames, StreamForm
+from noetl.api.frames import AROUND, FollowedLog, SharedFrames, StreamForm
 from noetl.api.tokens import make_token
 from noetl.errors import LogUnavailable
 from noetl.masking import KNOWN
@@ -429,3 +429,14 @@ async def test_frames_that_are_kept_are_bounded() -> None:
         shared.of(log, [row], row.first - 1)
     kept = [seq for seq in range(20) if shared.kept(log, seq) is not None]
     assert kept == [18, 19]
+
+
+async def test_nor_do_names_that_no_event_has_fill_the_memory() -> None:
+    plane = Followed()
+    await large_log(plane)
+    rows = list(await plane.storage.log.read("e1", limit=20))
+    shared = SharedFrames(10 * AROUND)
+    logs = [FollowedLog("e1", None, StreamForm(f"no.such.{place}")) for place in range(100)]
+    assert all(shared.of(log, rows, 0) == b"" for log in logs)
+    kept = [place for place, log in enumerate(logs) if shared.kept(log, 0) is not None]
+    assert kept == list(range(90, 100)), "each takes room, however little it shows"

@@ -50,3 +50,14 @@ async def test_a_ticket_of_the_home_signs_in_once_and_is_no_token() -> None:
         assert (await client.get("/api/me", headers=own)).json()["role"] == "admin"
         shown = {"authorization": f"Bearer {new_ticket(owner)}"}
         assert (await client.get("/api/me", headers=shown)).status_code == 401
+
+
+async def test_servers_that_share_a_database_take_it_once_between_them() -> None:
+    owner, own = "noetl_owner", {"sec-fetch-site": "same-origin"}
+    plane = SmallPlane()
+    ticket, told = new_ticket(owner), []
+    for _ in range(3):  # shards on one port, or one that was started again
+        async with AsyncTestClient(create_app(plane, auth=True, owner=owner)) as client:
+            answer = await client.post("/api/sign-in", json={"token": ticket}, headers=own)
+            told.append(answer.status_code)
+    assert told == [200, 401, 401]

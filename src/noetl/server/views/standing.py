@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from noetl.control.execution import Execution
+from noetl.expression.failure import shortened
 from noetl.messages.codec import recorded_events
 from noetl.messages.envelope import timestamp
 from noetl.messages.events import AdmitEvaluated, ExecutionRequested, TokenDropped
@@ -87,6 +88,7 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
+    error = None if row.error is None else shortened(row.error)  # rows of older releases have all
     return Listed(
         execution_id=row.execution_id,
         path=row.path,
@@ -98,8 +100,8 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         finished_at=None if row.finished_at is None else timestamp(row.finished_at),
         duration_ms=lasted(row, interrupted=interrupted),
         parent_execution_id=row.parent_execution_id,
-        error=None if row.status == "completed" else row.error,
-        note=row.error if row.status == "completed" else None,
+        error=None if row.status == "completed" else error,
+        note=error if row.status == "completed" else None,
         origin_execution_id=row.origin_execution_id,
         seq=row.seq,
     )
