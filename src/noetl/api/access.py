@@ -4,7 +4,7 @@ from litestar import Response
 from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered, answered_aside
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit, tell_about
 from noetl.api.paging import page_of, place_in
 from noetl.api.tokens import make_token, revoke_token, shown_token
@@ -39,7 +39,7 @@ class AccessRoutes:
         ids = [row.token_id for row in rows]
         first = ids.index(after) + 1 if after in ids else 0
         found, next = page_of(rows[first:], limit, lambda row: row.token_id)
-        return answered(
+        return await answered_aside(
             t.TokenPage(tokens=[shown_token(t.TokenView, row) for row in found], next=next)
         )
 

@@ -11,6 +11,7 @@ from noetl.masking import KNOWN
 from noetl.messages.codec import encode_shown
 from noetl.messages.names import FIELDS
 from noetl.messages.outcome import ERROR_KINDS
+from noetl.ports.large import off_loop
 
 T = TypeVar("T")
 NEVER_KEPT = {"cache-control": "no-store"}
@@ -30,10 +31,21 @@ def answered(
     )
 
 
+async def answered_aside(value: T) -> Response[T]:
+    """The same for what may be large: secrets are looked for while others have their turns."""
+    text = encode_shown(value)
+    told = await off_loop(len(text), without_secrets, text) if KNOWN else text
+    return Response(cast(T, told), media_type="application/json", headers=NEVER_KEPT)
+
+
 def shown(value: Any) -> bytes:
     """The JSON of a value for readers (KEY-2)."""
     text = encode_shown(value)
-    if not KNOWN or not KNOWN.found_in(text):
+    return without_secrets(text) if KNOWN else text
+
+
+def without_secrets(text: bytes) -> bytes:
+    if not KNOWN.found_in(text):
         return text
     return encode_shown(masked(msgspec.json.decode(text)))
 

@@ -11,7 +11,7 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered_aside
 from noetl.api.context import ABOUT, USUAL, ApiContext
 from noetl.api.executions import millis
 from noetl.api.gate import CALLER
@@ -49,7 +49,7 @@ class AuditRoutes:
         page = await self._questions.audit(
             since=millis(since), until=millis(until), who=who, what=what, limit=limit
         )
-        return answered(page)
+        return await answered_aside(page)
 
 
 class AuditedOrders:

@@ -7,7 +7,7 @@ from litestar import Response
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered, answered_aside
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, tell_about
 from noetl.api.questions import missing
 from noetl.api.rows import entry_of
@@ -73,18 +73,22 @@ class CatalogRoutes:
         self, kind: Documents = None, cursor: Cursor = None, limit: Limit = USUAL
     ) -> Response[t.EntryPage]:
         """The newest version of every playbook and trigger, by path."""
-        return answered(await self._questions.catalog(kind=kind, cursor=cursor, limit=limit))
+        return await answered_aside(
+            await self._questions.catalog(kind=kind, cursor=cursor, limit=limit)
+        )
 
     async def versions(
         self, path: FromPath[Path], cursor: Cursor = None, limit: Limit = USUAL
     ) -> Response[t.EntryPage]:
         """Every version of one playbook, the newest first."""
         name = path_in(path)
-        return answered(await self._questions.versions(name, cursor=cursor, limit=limit))
+        return await answered_aside(
+            await self._questions.versions(name, cursor=cursor, limit=limit)
+        )
 
     async def entry(self, path: FromPath[Path], version: Version = None) -> Response[t.EntryText]:
         """One version of a playbook with its text; without `version` the newest."""
-        return answered(await self._questions.playbook(path_in(path), version=version))
+        return await answered_aside(await self._questions.playbook(path_in(path), version=version))
 
     async def remove(self, path: FromPath[Path], version: Version = None) -> None:
         """Take a version out of the catalog, or all; 409 while something needs it."""
@@ -95,7 +99,7 @@ class CatalogRoutes:
         found = await find_entry(self._plane.storage.catalog, path_in(path), version)
         if found is None:
             raise missing(path_in(path), version)
-        return answered(await outline_of(self._plane.storage, found.digest))
+        return await answered_aside(await outline_of(self._plane.storage, found.digest))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""
@@ -103,7 +107,7 @@ class CatalogRoutes:
         text = refuse_large(asked.text)
         findings = (await examined(self._plane.storage, text, DRAFTS.read)).findings
         valid = all(finding.severity != "error" for finding in findings)
-        return answered(t.Validated(valid=valid, findings=list(findings)))
+        return await answered_aside(t.Validated(valid=valid, findings=list(findings)))
 
     async def schema(self, kind: Kind = "playbook") -> Response[dict[str, Any]]:
         """The JSON Schema of playbooks or triggers, for editors (VAL-4)."""
@@ -126,13 +130,15 @@ class CacheRoutes:
         self, path: Named = None, task: Named = None, key: Named = None, limit: Limit = USUAL
     ) -> Response[t.CachePage]:
         """Outcomes that are kept, the latest first, without the outcomes themselves."""
-        return answered(await self._questions.cache(path=path, task=task, key=key, limit=limit))
+        return await answered_aside(
+            await self._questions.cache(path=path, task=task, key=key, limit=limit)
+        )
 
     async def clear(self, data: JSONBody[t.CacheClearRequest]) -> Response[t.CacheCleared]:
         """Remove kept outcomes: the tasks run again."""
         wanted = CacheFilter(path=data.path, task=data.task, key=data.key)
         tell_about(" ".join(filter(None, (data.path, data.task, data.key))) or "all")
-        return answered(t.CacheCleared(removed=await self._entries.clear(wanted)))
+        return await answered_aside(t.CacheCleared(removed=await self._entries.clear(wanted)))
 
 
 def path_in(path: Path) -> str:

@@ -6,7 +6,7 @@ from litestar import Response
 from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered_aside
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit, tell_about
 from noetl.api.rows import view_of
 from noetl.errors import CredentialMissing, ServerRefused
@@ -30,11 +30,11 @@ class CredentialsRoutes:
         named = name_in(name)
         tell_about(data.kind)
         await self._store.add(named, data.kind, data.fields)
-        return answered(view_of(t.Credential, await self._found(named)))
+        return await answered_aside(view_of(t.Credential, await self._found(named)))
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.CredentialPage]:
         """Registered credentials by name, without values."""
-        return answered(await self._questions.credentials(cursor=cursor, limit=limit))
+        return await answered_aside(await self._questions.credentials(cursor=cursor, limit=limit))
 
     async def remove(self, name: FromPath[Path]) -> None:
         """Remove a credential."""

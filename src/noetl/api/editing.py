@@ -4,7 +4,7 @@ import msgspec
 from litestar import Response
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered_aside
 from noetl.api.context import ApiContext, Asking
 from noetl.api.texts import decoded, refuse_large, text_in
 from noetl.errors import PlaybookRejected, ServerRefused
@@ -38,7 +38,7 @@ class EditingRoutes:
         """All findings with their fixes, and the steps as they are drawn."""
         text = refuse_large((await text_in(request, t.ValidateRequest)).text)
         loaded = await examined(self._storage, text, DRAFTS.read)
-        return answered(await DRAFTS.read(len(text), looked_at, text, loaded))
+        return await answered_aside(await DRAFTS.read(len(text), looked_at, text, loaded))
 
     async def complete(self, request: Asking) -> Response[t.TextOffers]:
         """What may be written at the cursor: keys, words, steps, names in templates."""
@@ -47,7 +47,7 @@ class EditingRoutes:
         known = OpenDocument(KnownKinds())
         size = TRIES * len(text)
         found = await DRAFTS.read(size, known.offers, text, asked.line, asked.column)
-        return answered(t.TextOffers(offers=[offer_of(one) for one in found]))
+        return await answered_aside(t.TextOffers(offers=[offer_of(one) for one in found]))
 
     async def about(self, request: Asking) -> Response[t.WordAbout]:
         """The documentation of the word at the cursor."""
@@ -56,13 +56,13 @@ class EditingRoutes:
         known = OpenDocument(KnownKinds())
         size = TRIES * len(text)
         words = await DRAFTS.read(size, known.hover, text, asked.line, asked.column)
-        return answered(t.WordAbout(about=words))
+        return await answered_aside(t.WordAbout(about=words))
 
     async def translate(self, request: Asking) -> Response[t.TextTranslated]:
         """The text in the canonical language, with every rewrite explained (DIA)."""
         text = refuse_large((await text_in(request, t.ValidateRequest)).text)
         made = await DRAFTS.read(len(text), migrate, text, KnownKinds())
-        return answered(translated(made))
+        return await answered_aside(translated(made))
 
     async def test(self, request: Asking) -> Response[t.TestsRun]:
         """Run the tests of a playbook: prepared outcomes replace tools, and nothing is kept."""
@@ -75,7 +75,9 @@ class EditingRoutes:
         if done is None:
             raise ServerRefused("the server stops; try again", code="stopping", status=503)
         passed = sum(one.ok for one in done)
-        return answered(t.TestsRun(passed=passed, failed=len(done) - passed, tests=done))
+        return await answered_aside(
+            t.TestsRun(passed=passed, failed=len(done) - passed, tests=done)
+        )
 
 
 def looked_at(text: str, loaded: Loaded) -> t.TextChecked:

@@ -11,7 +11,7 @@ from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered_aside
 from noetl.api.context import USUAL, ApiContext, Asking, Limit
 from noetl.api.executions import known
 from noetl.api.frames import FollowedLog, SharedFrames, StreamForm
@@ -67,7 +67,7 @@ class EventsRoutes:
         page = await self._questions.events(
             known(execution_id), after=after or 0, name=name, about=about, limit=limit
         )
-        return answered(page)
+        return await answered_aside(page)
 
     async def stream(
         self,

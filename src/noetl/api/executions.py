@@ -10,7 +10,7 @@ from litestar import Response
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered, answered_aside
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, sender_of, tell_about
 from noetl.api.patterns import PRINTED
 from noetl.api.refusals import refusal_of
@@ -134,7 +134,7 @@ class ExecutionsRoutes:
         policy = RetentionPolicy(**asked | {"status": tuple(data.status)})
         pruned = await prune(self._plane, policy, most=most, dry_run=dry_run)
         tell_about(f"{len(pruned.executions)} {'would go' if dry_run else 'removed'}")
-        return answered(pruned)
+        return await answered_aside(pruned)
 
     async def page(
         self,
@@ -168,20 +168,20 @@ class ExecutionsRoutes:
             cursor=cursor,
             limit=limit,
         )
-        return answered(page)
+        return await answered_aside(page)
 
     async def standing(self, execution_id: FromPath[str]) -> Response[Standing]:
         """The status of an execution and what it waits for."""
-        return answered(await self._questions.standing(known(execution_id)))
+        return await answered_aside(await self._questions.standing(known(execution_id)))
 
     async def explanation(self, execution_id: FromPath[str]) -> Response[Explanation]:
         """Why it failed or waits: the chain of causes."""
-        return answered(await self._questions.explanation(known(execution_id)))
+        return await answered_aside(await self._questions.explanation(known(execution_id)))
 
     async def outline(self, execution_id: FromPath[str]) -> Response[Outline]:
         """The steps and arcs of its playbook, as they are drawn."""
         row = await self._plane.row(known(execution_id))
-        return answered(await outline_of(self._plane.storage, row.digest))
+        return await answered_aside(await outline_of(self._plane.storage, row.digest))
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
         """Repeat every decision of its log and compare (EVT-5)."""
@@ -189,16 +189,16 @@ class ExecutionsRoutes:
         proof = await self._context.unless_gone(request, proving)
         if proof is None:
             raise ServerAway("the server is stopping; try again")
-        return answered(proof)
+        return await answered_aside(proof)
 
     async def state(
         self, execution_id: FromPath[str], seq: Seq = None
     ) -> Response[t.ExecutionState]:
         """The state rebuilt from the log (EVT-5); with `seq` as it was after that event."""
         if seq is not None:
-            return answered(await self._questions.state(known(execution_id), seq=seq))
+            return await answered_aside(await self._questions.state(known(execution_id), seq=seq))
         execution, _ = await self._plane.state(known(execution_id))
-        return answered(t.ExecutionState(**state_of(execution)))
+        return await answered_aside(t.ExecutionState(**state_of(execution)))
 
     async def result(
         self, request: Asking, execution_id: FromPath[str], wait: Wait = 0
@@ -211,7 +211,7 @@ class ExecutionsRoutes:
             summary = await self._context.unless_gone(request, waiting)
         if summary is None:
             summary = await self._plane.summary(execution_id)
-        return answered(t.Summary(**summary))
+        return await answered_aside(t.Summary(**summary))
 
     async def lines(
         self,
@@ -224,7 +224,7 @@ class ExecutionsRoutes:
         page = await self._questions.lines(
             known(execution_id), step=step, cursor=cursor, limit=limit
         )
-        return answered(page)
+        return await answered_aside(page)
 
     async def cancel(
         self,
@@ -258,7 +258,7 @@ class ExecutionsRoutes:
     ) -> Response[Listed]:
         reason, sender = "" if data is None else data.reason, sender_of(request)[0]
         row = await self._plane.order(known(execution_id), kind, reason, sender=sender)
-        return answered((await self._questions.listed([row]))[0])
+        return await answered_aside((await self._questions.listed([row]))[0])
 
 
 async def started(

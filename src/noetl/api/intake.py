@@ -35,9 +35,13 @@ MOST = 4000
 """Connections at once."""
 MOST_HELD = 256 * 1024 * 1024
 """Bytes of bodies in memory, of all requests that are not yet answered."""
+MOST_NESTED = 1_000_000
+"""Lists and mappings of one body: they are made at once, and everybody else waits for it. The 32 MB
+of a batch could be sixteen million, which took seconds."""
 MANY = 8
 """Of all connections, the part that one person has before he makes room for others."""
-PASSED_ON = "/api/worker/results"
+WORKERS = "/api/worker/"
+PASSED_ON = f"{WORKERS}results"
 """Where bodies are stored piece by piece, whatever their size."""
 QUEUED = 64
 """Requests that one connection may send before the first is answered."""
@@ -55,6 +59,10 @@ class HeadTooLarge(Exception):
     """More of a head than anybody needs; the parser makes it a 400."""
 
 
+class BodyTooDetailed(Exception):
+    """More lists and mappings than are read at once; a 400, too."""
+
+
 class Intake(HttpToolsProtocol):
     """One connection, whose patience ends at `due`; None while nothing of it is waited for."""
 
@@ -69,8 +77,8 @@ class Intake(HttpToolsProtocol):
         self.since = 0.0
         """When its request, or the wait for one, began."""
         self._head = self._unended = 0
-        self._held = 0
-        """Bytes of bodies of this connection that are in memory."""
+        self._held = self._nested = 0
+        """Bytes of bodies of this connection that are in memory; lists and mappings in this one."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -111,7 +119,8 @@ class Intake(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.in_head, self._in_body, self._head, self._unended = True, False, 0, 0
+        self.in_head, self._in_body = True, False
+        self._head = self._unended = self._nested = 0
         self._begin()
 
     def on_url(self, url: bytes) -> None:
@@ -143,6 +152,10 @@ class Intake(HttpToolsProtocol):
             self.due = due if self.is_known() else min(due, self.since + STRANGE_WITHIN)
             if self.scope["path"] != PASSED_ON and not self._hold(len(body)):
                 return
+            if not self.scope["path"].startswith(WORKERS):
+                self._nested += body.count(b"[") + body.count(b"{")
+                if self._nested > MOST_NESTED:
+                    raise BodyTooDetailed
         super().on_body(body)
 
     def _hold(self, size: int) -> bool:

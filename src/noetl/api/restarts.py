@@ -4,7 +4,7 @@ from litestar import Response
 from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered, answered_aside
 from noetl.api.context import ApiContext, Asking, sender_of
 from noetl.api.executions import Key, known, started
 from noetl.node.restarts import RestartPlan
@@ -44,10 +44,14 @@ class RestartsRoutes:
     ) -> Response[RestartPlan]:
         """What a restart would run again and what it would take over; nothing begins (RST-1)."""
         asked = data or t.RestartPlanRequest()
-        return answered(await self._plane.restarts.plan(known(execution_id), asked.chosen))
+        return await answered_aside(
+            await self._plane.restarts.plan(known(execution_id), asked.chosen)
+        )
 
     async def differences(
         self, execution_id: FromPath[str], other: FromPath[str]
     ) -> Response[Differences]:
         """Where two executions parted, task by task."""
-        return answered(await self._questions.differences(known(execution_id), known(other)))
+        return await answered_aside(
+            await self._questions.differences(known(execution_id), known(other))
+        )

@@ -10,7 +10,7 @@ from litestar.params import FromPath, JSONBody
 
 from noetl import __version__
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered, answered_aside
 from noetl.api.context import ApiContext, tell_about
 from noetl.api.metrics import TYPE
 from noetl.api.roles import pool_named
@@ -45,7 +45,7 @@ class RuntimeRoutes:
             counts=await self._plane.counts(),
             http=t.HttpTotals(answers=answers, seconds=round(seconds, 6)),
         )
-        return answered(told)
+        return await answered_aside(told)
 
     async def live(self) -> Response[t.Health]:
         """Whether the process is alive; needs no token."""
@@ -70,7 +70,7 @@ class PoolsRoutes:
 
     async def page(self) -> Response[t.PoolLimits]:
         """Pools with a limit, by name."""
-        return answered(await self._questions.pools())
+        return await answered_aside(await self._questions.pools())
 
     async def put(
         self, name: FromPath[str], data: JSONBody[t.PoolRequest]
@@ -80,7 +80,7 @@ class PoolsRoutes:
         tell_about(str(data.at_once))
         await self._pools.put(row)
         await self._refresh()
-        return answered(view_of(t.PoolLimit, row))
+        return await answered_aside(view_of(t.PoolLimit, row))
 
     async def remove(self, name: FromPath[str]) -> None:
         """Let a pool run as much as its workers take."""

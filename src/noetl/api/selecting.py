@@ -1,12 +1,12 @@
 """Which executions a list is asked for, beyond what an index of the log can answer."""
 
 from collections.abc import Sequence
-from noetl.messages.globs import matches
 from typing import Any
 
 from noetl.api.paging import cursor_of
 from noetl.errors import ServerRefused
 from noetl.expression.failure import shortened
+from noetl.messages.globs import matches
 from noetl.ports.event_log import ExecutionRow, Executions
 from noetl.server.labels import PlaybookLabels
 from noetl.server.policies import label_of

@@ -7,7 +7,7 @@ from litestar import Response
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered_aside
 from noetl.api.catalog import path_in
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
 from noetl.api.questions import planned_times, timezone_in
@@ -32,11 +32,13 @@ class TriggersRoutes:
         self, kind: Kind = None, cursor: Cursor = None, limit: Limit = USUAL
     ) -> Response[t.TriggerPage]:
         """All triggers by path, with their state."""
-        return answered(await self._questions.triggers(kind=kind, cursor=cursor, limit=limit))
+        return await answered_aside(
+            await self._questions.triggers(kind=kind, cursor=cursor, limit=limit)
+        )
 
     async def detail(self, path: FromPath[Path], count: Count = 5) -> Response[t.TriggerDetail]:
         """One trigger with its next planned times."""
-        return answered(await self._questions.trigger(path_in(path), count=count))
+        return await answered_aside(await self._questions.trigger(path_in(path), count=count))
 
     async def trial(
         self, path: FromPath[Path], data: JSONBody[t.TrialRequest | None] = None
@@ -46,7 +48,7 @@ class TriggersRoutes:
         tried = self._questions.trial(
             path_in(path), at=given.at, data=given.data, headers=given.headers
         )
-        return answered(await tried)
+        return await answered_aside(await tried)
 
     async def pause(self, path: FromPath[Path]) -> Response[t.TriggerView]:
         """Let it start nothing until it is resumed."""
@@ -58,7 +60,7 @@ class TriggersRoutes:
 
     async def _shown(self, row: TriggerRow) -> Response[t.TriggerView]:
         timezone = await timezone_in(self._plane.storage, row)
-        return answered(view_of(t.TriggerView, row, timezone=timezone))
+        return await answered_aside(view_of(t.TriggerView, row, timezone=timezone))
 
     async def remove(self, path: FromPath[Path]) -> None:
         """Let it start nothing any more; the catalog keeps its text."""
@@ -72,7 +74,7 @@ class TriggersRoutes:
         found = await planned_times(self._plane.storage, trigger, data.begin, data.end)
         if not data.dry_run:
             found = [one if one.before else await self._filled(trigger, one) for one in found]
-        return answered(
+        return await answered_aside(
             t.Backfill(times=found, dry_run=data.dry_run, timezone=timezone_of(trigger))
         )
 

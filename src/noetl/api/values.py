@@ -8,7 +8,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.response import Stream
 
 from noetl.api import types as t
-from noetl.api.answers import NEVER_KEPT, answered
+from noetl.api.answers import NEVER_KEPT, answered_aside
 from noetl.api.context import ApiContext
 from noetl.api.executions import known
 from noetl.errors import BodyLost, ServerRefused
@@ -16,7 +16,8 @@ from noetl.masking import KNOWN
 from noetl.messages.codec import encode_shown
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, is_chunked
-from noetl.ports.large import off_loop
+from noetl.messages.size import surely_fits
+from noetl.ports.large import LARGE, encoded, off_loop
 from noetl.ports.result_store import KEY, opened
 from noetl.server.replay import replay
 from noetl.server.views.trials import names_in, outcome_at, scope_of, try_template
@@ -53,8 +54,8 @@ class ValuesRoutes:
         if data.event is not None:
             scope |= await outcome_at(log, execution_id, data.event)
         tried = await try_template(data.template, scope, plane.bodies.look_into)
-        value, size, cut = clipped(tried.value)
-        return answered(
+        value, size, cut = await clipped(tried.value)
+        return await answered_aside(
             t.TemplateTried(
                 ok=tried.error is None,
                 value=value,
@@ -83,9 +84,9 @@ class ValuesRoutes:
         if isinstance(value, list):
             shown, cut = value[:rows], len(value) > rows
         else:
-            shown, _, cut = clipped(value)
+            shown, _, cut = await clipped(value)
         counted = whole and isinstance(value, dict | list)
-        return answered(
+        return await answered_aside(
             t.BodyPreview(
                 kind=kind_of(value),
                 count=len(value) if counted else None,
@@ -164,9 +165,9 @@ def kind_of(value: Any) -> str:
     return KINDS.get(type(value), "reference" if isinstance(value, Reference) else "number")
 
 
-def clipped(value: Any) -> tuple[Any, int, bool]:
+async def clipped(value: Any) -> tuple[Any, int, bool]:
     """A value as it is shown, the size of its JSON, and whether it was cut."""
-    text = encode_shown(value)
+    text = encode_shown(value) if surely_fits(value, LARGE) else await encoded(value)
     if len(text) <= SHOWN:
         return value, len(text), False
     return text[:SHOWN].decode(errors="ignore"), len(text), True

@@ -4,7 +4,7 @@ from litestar import Response
 from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
-from noetl.api.answers import answered
+from noetl.api.answers import answered_aside
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, sender_of, tell_about
 from noetl.api.executions import known
 from noetl.messages.requests import SendSignal
@@ -27,7 +27,7 @@ class WaitingRoutes:
             signal=data.name, data=data.data, sender=sender_of(request)[0], signal_id=data.id
         )
         row = await self._plane.signal(known(execution_id), given)
-        return answered((await self._questions.listed([row]))[0])
+        return await answered_aside((await self._questions.listed([row]))[0])
 
     async def answer(
         self, request: Asking, execution_id: FromPath[str], data: JSONBody[t.AnswerRequest]
@@ -44,8 +44,8 @@ class WaitingRoutes:
             fields=data.fields,
             known_as=known_as,
         )
-        return answered((await self._questions.listed([row]))[0])
+        return await answered_aside((await self._questions.listed([row]))[0])
 
     async def waiting(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.WaitingPage]:
         """What waits for people; a page looks at `limit` executions, and may be short."""
-        return answered(await self._questions.waiting(cursor=cursor, limit=limit))
+        return await answered_aside(await self._questions.waiting(cursor=cursor, limit=limit))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from noetl.messages.globs import matches
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from noetl.cli.running.words import seconds, value_words
 from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import columns, is_terminal
 from noetl.messages.filtering import wanted
+from noetl.messages.globs import matches
 from noetl.messages.names import ALIASES, EVENTS
 from noetl.messages.places import iteration_place, place_of
 from noetl.messages.times import Interval, Times

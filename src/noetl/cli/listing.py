@@ -1,6 +1,5 @@
 """`noetl list`: which executions are there?"""
 
-from noetl.messages.globs import matches
 from typing import get_args
 
 import click
@@ -12,6 +11,7 @@ from noetl.cli.status import TONES, shown_status
 from noetl.cli.target import Asked, aimed, ask, is_new, pages
 from noetl.cli.terminal import Paint, wants_colour
 from noetl.control.execution import Status
+from noetl.messages.globs import matches
 from noetl.server.views.standing import Listed
 from noetl.settings import read_settings
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from noetl.expression.lookup import NAMESPACES, SEARCHED
 
 MOST_NAMES: Final = 2_000  # comparing with more would cost seconds, for a hint
-LONGEST_NAME: Final = 1_000  # nobody who wrote more has mistyped a name; a request may have megabytes
+LONGEST_NAME: Final = 1_000  # more is no mistyped name; keys of a payload may have megabytes
 
 
 def closest(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str | None:

@@ -1,9 +1,9 @@
 """Which events does a name mean? Globs, and older names with what they meant (EVT-2)."""
 
 from collections.abc import Callable, Mapping
-from noetl.messages.globs import matches
 from typing import Any
 
+from noetl.messages.globs import matches
 from noetl.messages.names import ALIASES, EVENTS
 
 Seen = Mapping[str, Any]

@@ -7,13 +7,13 @@ in the order of their commits, so the last SETTLES seconds are read again and ag
 seen twice starts nothing twice, for the key is its execution (START-2).
 """
 
-from noetl.messages.globs import matches
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from noetl.errors import HomeInUse, LimitReached, NoetlError, VersionConflict
 from noetl.messages.envelope import timestamp
+from noetl.messages.globs import matches
 from noetl.node.triggers import PASSING, TriggerStarts
 from noetl.playbook.triggers import OnEnd, Trigger
 from noetl.ports.triggers import EndedExecution, Noted, TriggerRow

@@ -1,7 +1,6 @@
 """The document of a trigger: nodes → Trigger, with everything that is wrong with it (START-1)."""
 
 from collections.abc import Callable
-from noetl.messages.globs import matches
 from functools import cached_property
 from typing import Any, Final, Literal
 from zoneinfo import available_timezones
@@ -11,6 +10,7 @@ import msgspec
 from noetl.errors import TemplateFault
 from noetl.expression.syntax import parse, texts_of
 from noetl.expression.template import Evaluate, compile_value
+from noetl.messages.globs import matches
 from noetl.playbook import trigger_blocks as blocks
 from noetl.playbook.blocks import METADATA
 from noetl.playbook.check_brought import compare

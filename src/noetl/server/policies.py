@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from noetl.messages.globs import matches
 from math import inf
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from noetl.messages.globs import matches
 from noetl.ports.removals import EndedRoot
 
 AGE: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw])", re.ASCII)

@@ -1,15 +1,20 @@
 """A secret that is also a word of ours breaks no answer (KEY-2)."""
 
+import re
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from noetl.api import answers
 from noetl.api import types as t
-from noetl.api.answers import OWN, shown, words
+from noetl.api.answers import OWN, answered_aside, shown, words
 from noetl.masking import KNOWN, MASK
 from noetl.messages.outcome import ERROR_KINDS
+from noetl.ports.large import LARGE
 from noetl.server.views.standing import Listed
 
 pytestmark = pytest.mark.rule("KEY-2")
@@ -109,3 +114,37 @@ def test_it_is_masked_where_it_is_data() -> None:
         "executions"
     ]
     assert listed["error"] == f"it said completed, and {MASK}"
+
+
+async def test_large_answers_are_looked_through_beside_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[threading.Thread] = []
+    found_in = KNOWN.found_in
+
+    def noted(text: bytes) -> bool:
+        threads.append(threading.current_thread())
+        return found_in(text)
+
+    KNOWN.add("correct-horse-battery")
+    monkeypatch.setattr(KNOWN, "found_in", noted)
+    try:
+        large = await answered_aside({"data": ["correct-horse-battery", "x" * LARGE]})
+        small = await answered_aside({"data": ["correct-horse-battery"]})
+    finally:
+        KNOWN.clear()
+    assert b"horse" not in large.content + small.content  # type: ignore[operator]
+    assert threads[0] is not threading.current_thread()
+    assert threads[1] is threading.current_thread()
+
+
+DIRECT = re.compile(r"return answered\((.*)")
+SETTLED = re.compile(r"\b(status|fixed)=")
+
+
+def test_whatever_is_read_may_be_large() -> None:
+    """Masked on the loop are answers to orders, and documents of ours: they are small."""
+    folder = Path(answers.__file__).parent
+    files = [one for one in folder.glob("*.py") if one.name not in ("sessions.py", "worker.py")]
+    found = [text for file in files for text in DIRECT.findall(file.read_text())]
+    assert [text for text in found if not SETTLED.search(text)] == []

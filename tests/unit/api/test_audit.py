@@ -5,22 +5,27 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
+import pytest
 from litestar import Litestar
 from litestar.testing import AsyncTestClient
 from litestar.types import Message, Receive, Scope, Send
+from tests.support.api import SmallPlane
 from tests.support.cluster import Cluster
 from tests.support.steps import noop, playbook, step, task
 
 from noetl.adapters.memory.storage import MemoryStorage
+from noetl.api import types as t
 from noetl.api.audit import MOST_REFUSED, WINDOW, AuditedOrders
 from noetl.api.gate import CALLER
+from noetl.api.questions import PlaneQuestions
 from noetl.api.routes import ORDERED, all_routes
 from noetl.api.serve import create_app
 from noetl.api.tokens import new_token
 from noetl.messages import events as e
-from noetl.ports.audit import AuditRow
+from noetl.ports.audit import AuditRow, Result
 
 FREE = {
     *("validate", "trial", "call", "ask", "keep", "sign_in", "sign_out"),
@@ -207,3 +212,13 @@ async def test_refusals_are_bounded() -> None:
     for status in (200, 400, 401, 403):
         await orders._note(scope, status, [])
     assert len(storage.tables.orders) == MOST_REFUSED + 2, "strangers write nothing into it"
+
+
+@pytest.mark.parametrize("result", get_args(Result))
+async def test_every_result_can_be_read_by_clients(result: Any) -> None:
+    """One order of which the server did not know what became hid all others."""
+    plane = SmallPlane()
+    await plane.storage.audit.note(AuditRow(at=1, who="ada", what="cancel", result=result))
+    told = await PlaneQuestions(plane).audit(what="cancel")
+    read = msgspec.json.decode(msgspec.json.encode(told), type=t.AuditPage)
+    assert [one.result for one in read.orders] == [result]

@@ -126,7 +126,9 @@ async def test_an_address_that_is_too_long_is_read_by_nobody(what: str) -> None:
 async def test_an_address_of_ordinary_size_is_taken() -> None:
     query = b"text=" + b"%C3%A4" * 500 + b"&a=1" * (MOST_PARAMETERS - 2)
     async with strangers() as (_, [peer]):
-        peer[1].write(HEAD.replace(b"/healthz", b"/healthz?" + query) + b"Connection: close\r\n\r\n")
+        peer[1].write(
+            HEAD.replace(b"/healthz", b"/healthz?" + query) + b"Connection: close\r\n\r\n"
+        )
         assert (await told(peer)).startswith(b"HTTP/1.1 200 ")
 
 
@@ -344,6 +346,22 @@ async def test_what_was_answered_is_not_held_any_more(monkeypatch: pytest.Monkey
             sent = {"data": b" " * 100_000, "headers": {"content-type": "text/yaml"}}
             async with session.post(f"{found.url}/api/validate", **sent) as answer:
                 assert answer.status == 200
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize(("count", "status"), [(99, b" 422 "), (101, b" 400 ")])
+async def test_a_body_of_very_many_values_is_not_read(
+    count: int, status: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MOST_NESTED", 100)
+    body = b"[" + b"[]," * (count - 2) + b"{}]"
+    async with strangers() as (url, [(reader, writer)]):
+        writer.write(OPEN.replace(b"sign-in", b"executions"))
+        writer.write(b"Content-Length: %d\r\n\r\n" % len(body))
+        for start in range(0, len(body), 50):
+            writer.write(body[start : start + 50])
+        assert status in await reader.readline()
+        assert await is_well(url)
 
 
 @pytest.mark.rule("SRV-1")

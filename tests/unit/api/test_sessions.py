@@ -221,7 +221,7 @@ async def test_without_auth_everybody_may_everything() -> None:
 
 
 HOSTILE = 'a="' + "\\" * 200 + '"'
-"""Python unquotes such a value in a time that grows by the square of its length: a minute for 60 KB."""
+"""Python unquotes it in a time that grows by the square of its length: a minute for 60 KB."""
 
 
 async def test_cookies_of_others_are_not_read() -> None:

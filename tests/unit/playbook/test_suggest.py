@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.expression.meant import closest
+from noetl.expression.meant import LONGEST_NAME, closest
 from noetl.playbook.suggest import did_you_mean, listed, some
 
 KNOWN = ("start", "validate_results", "cleanup", "GET")
@@ -43,3 +43,9 @@ def test_a_long_list_is_cut() -> None:
     assert some(("a", "b")) == "a, b"
     assert some(str(n) for n in range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
     assert some(str(n) for n in range(13)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …"
+
+
+def test_what_is_too_long_to_be_a_name_is_compared_with_none() -> None:
+    long = "a" * (LONGEST_NAME + 1)
+    assert closest(long[1:], [long[1:].upper()]) == long[1:].upper()
+    assert closest(long, [long.upper()]) is None

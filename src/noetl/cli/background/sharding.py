@@ -16,6 +16,12 @@ from noetl.node.pid_file import RunningProcess, Tell, shard_file
 from noetl.settings import Settings
 from noetl.tools.environment import VARIABLES
 
+ONE_USER = (
+    "tasks of these workers have the user of the servers, and can listen on the port that the "
+    "shards share: requests that the kernel brings there show them their tokens; see "
+    "docs/operate/trust-model.md for workers with a user of their own"
+)
+
 
 def refuse_alone(settings: Settings, shards: int) -> None:
     """Shards share what they decide about, so it must be something that servers can share."""
@@ -33,6 +39,11 @@ def refuse_alone(settings: Settings, shards: int) -> None:
         )
 
 
+def shares_user(settings: Settings, workers: int) -> bool:
+    """Whether tasks could see tokens of others; without auth there are none to be seen."""
+    return workers > 0 and settings.auth
+
+
 async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: int) -> None:
     """Mind so many servers until SIGTERM or Ctrl-C; workers are spread over them."""
     listen_to_logging()
@@ -48,6 +59,8 @@ async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: in
         home_token(settings.home)  # made once, before several servers look for it
     uses = {**used_by(settings), "shards": str(shards)}
     tell(ready=False, uses=uses)
+    if shares_user(settings, workers):
+        say(ONE_USER)
     environment = {**VARIABLES, **variables(settings), "NOETL_PORT": str(port)}
 
     def words(place: int) -> Sequence[str]:

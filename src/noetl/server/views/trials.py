@@ -13,7 +13,7 @@ from noetl.expression.limits import LARGEST_LOADED
 from noetl.expression.lookup import BODIES
 from noetl.expression.template import Scope, compile_text
 from noetl.masking import KNOWN
-from noetl.messages.codec import recorded_events
+from noetl.messages.codec import encode_shown, recorded_events
 from noetl.messages.events import TaskDone
 from noetl.messages.reference import Reference
 from noetl.ports.event_log import EventLog
@@ -79,7 +79,8 @@ async def try_template(text: str, scope: Scope, load: Load) -> TriedTemplate:
             if reference.size > LARGEST_LOADED:
                 return TriedTemplate(error=f"a value of {reference.size:,} bytes is too large")
             try:
-                bodies[reference.key] = _cleaned(await load(reference))
+                body = await load(reference)
+                bodies[reference.key] = await loop.run_in_executor(TRIALS, _cleaned, body)
             except BodyLost as lost:
                 return TriedTemplate(error=str(lost))
         except TemplateError as wrong:
@@ -93,4 +94,5 @@ def _value(text: str, scope: Scope) -> Any:
 
 
 def _cleaned(value: Any) -> Any:
-    return KNOWN.cleaned(value) if KNOWN else value
+    """To look at each text of a value takes seconds for a few megabytes: most hold no secret."""
+    return KNOWN.cleaned(value) if KNOWN and KNOWN.found_in(encode_shown(value)) else value
