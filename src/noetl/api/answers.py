@@ -35,7 +35,9 @@ async def answered_aside(value: T) -> Response[T]:
     """The same for what may be large: secrets are looked for while others have their turns."""
     text = encode_shown(value)
     told = await off_loop(len(text), without_secrets, text) if KNOWN else text
-    return Response(cast(T, told), media_type="application/json", headers=NEVER_KEPT)
+    return Response(
+        cast(T, told), status_code=200, media_type="application/json", headers=NEVER_KEPT
+    )
 
 
 def shown(value: Any) -> bytes:
