@@ -343,8 +343,12 @@ async def test_what_was_answered_is_not_held_any_more(monkeypatch: pytest.Monkey
     plane = SmallPlane()
     async with served(plane) as found, aiohttp.ClientSession() as session:
         for _ in range(5):
-            sent = {"data": b" " * 100_000, "headers": {"content-type": "text/yaml"}}
-            async with session.post(f"{found.url}/api/validate", **sent) as answer:
+            asked = session.post(
+                f"{found.url}/api/validate",
+                data=b" " * 100_000,
+                headers={"content-type": "text/yaml"},
+            )
+            async with asked as answer:
                 assert answer.status == 200
 
 

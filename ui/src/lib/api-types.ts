@@ -32,7 +32,7 @@ export interface AuditView {
   role: string;
   what: string;
   about: string;
-  result: "done" | "refused";
+  result: "done" | "refused" | "unknown";
   detail: string;
 }
 
