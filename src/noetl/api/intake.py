@@ -77,8 +77,10 @@ class Intake(HttpToolsProtocol):
         self.since = 0.0
         """When its request, or the wait for one, began."""
         self._head = self._unended = 0
-        self._held = self._nested = 0
-        """Bytes of bodies of this connection that are in memory; lists and mappings in this one."""
+        self._nested = 0
+        """Lists and mappings of the body."""
+        self.held = 0
+        """Bytes of bodies of this connection that are in memory."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -150,7 +152,7 @@ class Intake(HttpToolsProtocol):
         if not self.cycle.response_complete:
             due = self.loop.time() + BODY_WITHIN
             self.due = due if self.is_known() else min(due, self.since + STRANGE_WITHIN)
-            if self.scope["path"] != PASSED_ON and not self._hold(len(body)):
+            if self.scope["path"] != PASSED_ON and not hold(self, len(body)):
                 return
             if not self.scope["path"].startswith(WORKERS):
                 self._nested += body.count(b"[") + body.count(b"{")
@@ -158,24 +160,8 @@ class Intake(HttpToolsProtocol):
                     raise BodyTooDetailed
         super().on_body(body)
 
-    def _hold(self, size: int) -> bool:
-        """Who has taken longest makes room: bodies that drip keep no others out."""
-        self._held += size
-        HELD[self.server_state] = HELD.get(self.server_state, 0) + size
-        while HELD[self.server_state] > MOST_HELD and self._held:
-            reading = [one for one in intakes(self.server_state) if one._held and one.due]
-            oldest = min(reading, key=lambda one: one.since, default=self)
-            oldest._let_go()
-            oldest.transport.abort()
-        return not self.transport.is_closing()
-
-    def _let_go(self) -> None:
-        if self._held:
-            HELD[self.server_state] -= self._held
-            self._held = 0
-
     def connection_lost(self, exc: Exception | None) -> None:
-        self._let_go()
+        let_go(self)
         super().connection_lost(exc)
 
     def on_message_complete(self) -> None:
@@ -205,7 +191,7 @@ class Intake(HttpToolsProtocol):
         self.unread = None
 
     def on_response_complete(self) -> None:
-        self._let_go()
+        let_go(self)
         if self.due is not None:  # the answer did not want the rest of the body
             self.due = self.loop.time() + HEAD_WITHIN
         super().on_response_complete()
@@ -213,6 +199,29 @@ class Intake(HttpToolsProtocol):
 
 HELD: WeakKeyDictionary[ServerState, int] = WeakKeyDictionary()
 """Server → bytes of bodies in its memory."""
+
+
+def hold(one: Intake, size: int) -> bool:
+    """
+    So many bytes more are in memory; False where its connection is cut off for it. Who has taken
+    longest makes room: bodies that drip keep no others out.
+    """
+    state = one.server_state
+    one.held += size
+    HELD[state] = HELD.get(state, 0) + size
+    while HELD[state] > MOST_HELD and one.held:
+        reading = [other for other in intakes(state) if other.held and other.due is not None]
+        oldest = min(reading, key=lambda other: other.since, default=one)
+        let_go(oldest)
+        oldest.transport.abort()
+    return not one.transport.is_closing()
+
+
+def let_go(one: Intake) -> None:
+    """Its request was answered, or its connection is gone."""
+    if one.held:
+        HELD[one.server_state] -= one.held
+        one.held = 0
 
 
 def intakes(state: ServerState) -> list[Intake]:
