@@ -7,8 +7,11 @@ import sys
 from types import FrameType
 
 INTERRUPTED = 130
-HOLDERS = {"run": True, "server": False, "test": True, "up": False, "worker": True}
-"""Commands whose process holds keys, and whether it runs tasks."""
+HOLDERS = {"mcp": False, "run": True, "server": False, "test": True, "up": False, "worker": True}
+"""
+Commands whose process holds keys, and whether it runs tasks from the start. Others that run tasks
+come to it before the first (`cli/running/attend.py`).
+"""
 
 
 def leave(_number: int, _frame: FrameType | None) -> None:

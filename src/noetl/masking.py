@@ -9,7 +9,9 @@ registered every question costs one `if`.
 import re
 from _thread import allocate_lock
 from binascii import b2a_base64
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from noetl.late import late
@@ -31,6 +33,11 @@ CORE = late(rf"[A-Za-z0-9_.\-]{{{SHORTEST},}}")
 BEGINNING = 8
 """Characters of a form that are looked for first."""
 
+FEW = 256
+"""Marks that are looked for one by one; more of them by their parts, in one pass over a text."""
+PART, STRIDE = 6, 8
+"""Characters of a part of a mark; the most that lie between two looks at a text."""
+
 BREAKS = late(r"[\r\n]+[ \t]*")
 """Where a long text was cut into lines: base64 has them after every 76 characters, or 64."""
 BREAKS_IN_JSON = late(r"(?:\\[rn])+(?: |\\t)*")
@@ -49,6 +56,36 @@ class SecretForms(NamedTuple):
     marks: tuple[str, ...]
 
 
+class MarkIndex:
+    """Finds the secrets whose marks are in a text, however many there are, in few passes."""
+
+    def __init__(self, marks: dict[str, set[str]]) -> None:
+        """A mark → the secrets that it is a mark of."""
+        self._short = {mark: of for mark, of in marks.items() if len(mark) < PART}
+        self._passes: list[tuple[int, dict[str, set[str]]]] = []
+        rest = [mark for mark in marks if len(mark) >= PART]
+        long = {mark for mark in rest if len(mark) >= PART + STRIDE - 1}
+        for some in (long, set(rest) - long):
+            if not some:
+                continue
+            # Of a mark that begins anywhere, one of its first parts begins where is looked.
+            stride = min(STRIDE, min(map(len, some)) - PART + 1)
+            parts: dict[str, set[str]] = {}
+            for mark in some:
+                for begin in range(stride):
+                    parts.setdefault(mark[begin : begin + PART], set()).update(marks[mark])
+            self._passes.append((stride, parts))
+
+    def found(self, text: str) -> set[str]:
+        """All secrets with a mark in the text, and perhaps a few without."""
+        found = {one for mark, of in self._short.items() if mark in text for one in of}
+        for stride, parts in self._passes:
+            ends = range(PART, len(text) + 1, stride)
+            for part in {seen for end in ends if (seen := text[end - PART : end]) in parts}:
+                found |= parts[part]
+        return found
+
+
 class Masking:
     """A register of secret values and of the forms in which they show up."""
 
@@ -59,6 +96,9 @@ class Masking:
         self._encoded: tuple[bytes, ...] = ()
         self._marks: tuple[str, ...] = ()
         self._needles: tuple[str, ...] = ()
+        self._index: MarkIndex | None = None
+        """Of the marks, and of the needles, where there are many."""
+        self._needle_index: MarkIndex | None = None
         self._changing = allocate_lock()
         self.generation = 0
         """Changes with what is known: what was masked before may have to be masked again."""
@@ -98,34 +138,43 @@ class Masking:
 
     def _rebuild(self) -> None:
         self.generation += 1
-        written: dict[str, tuple[bytes, bytes]] = {}
-        for made in self._values.values():
-            written.update(made.written)
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
-        # Longest first, so that no part of a longer one is left standing.
-        self._forms = tuple(sorted(written, key=lambda form: (-len(form), form)))
-        alone = [_json(short).encode() for short in self._whole]
-        inside = [written[form][0] for form in self._forms]
-        # JSON of others is as they wrote it: the value in it is encoded once, not twice.
-        foreign = [written[form][1] for form in self._forms]
-        self._encoded = (*dict.fromkeys([*inside, *foreign, *alone]),)
-        marks = {mark for made in self._values.values() for mark in made.marks}
-        self._marks = (*marks,)
-        quoted = [_json(mark)[1:-1].encode() for mark in marks]
-        plain = [mark.encode("utf-8", "replace") for mark in marks]
-        self._needles = (*(mark.decode("latin-1") for mark in {*quoted, *plain, *alone}),)
+        self._forms = ordered_forms(self._values.values())
+        self._encoded = encoded_forms(self._values.values(), self._whole)
+        marks: dict[str, set[str]] = {}
+        for value, made in self._values.items():
+            for mark in made.marks:
+                marks.setdefault(mark, set()).add(value)
+        needles: dict[str, set[str]] = {}
+        for mark, of in marks.items():
+            for needle in (_json(mark)[1:-1].encode(), mark.encode("utf-8", "replace")):
+                needles.setdefault(needle.decode("latin-1"), set()).update(of)
+        for short in self._whole:
+            needles.setdefault(_json(short).encode().decode("latin-1"), set()).add(short)
+        self._marks, self._needles = (*marks,), (*needles,)
+        self._index = MarkIndex(marks) if len(marks) > FEW else None
+        self._needle_index = MarkIndex(needles) if len(needles) > FEW else None
 
     def found_in(self, encoded: bytes) -> bool:
         """Whether a JSON text may hold a secret; the quick look before any walk."""
         if not self._needles:
             return False
         text = encoded.decode("latin-1")  # byte by byte: text is searched faster than bytes
-        if any_in(self._needles, text):
+        if self._needle_in(text):
             return True
-        return "\\n" in text and any_in(self._needles, BREAKS_IN_JSON.sub("", text))
+        return "\\n" in text and self._needle_in(BREAKS_IN_JSON.sub("", text))
 
-    def _may_be_in(self, text: str) -> bool:
-        return any_in(self._marks, text)
+    def _needle_in(self, text: str) -> bool:
+        if self._needle_index is not None:
+            return bool(self._needle_index.found(text))
+        return any_in(self._needles, text)
+
+    def _forms_in(self, text: str) -> tuple[str, ...]:
+        """Forms that may be in the text, the longest first."""
+        if self._index is not None:
+            values = self._values
+            return ordered_forms(values[one] for one in self._index.found(text))
+        return self._forms if any_in(self._marks, text) else ()
 
     def all_in(self, encoded: bytes) -> list[str]:
         """The secrets that a JSON text holds, in whatever form."""
@@ -142,7 +191,7 @@ class Masking:
         return self._has_form(text) or ("\n" in text and self._has_form(BREAKS.sub("", text)))
 
     def _has_form(self, text: str) -> bool:
-        return self._may_be_in(text) and any(form in text for form in self._forms)
+        return any(form in text for form in self._forms_in(text))
 
     def masked(self, text: str) -> str:
         """The text with every secret in it replaced."""
@@ -150,30 +199,51 @@ class Masking:
             return text
         if text in self._whole:
             return MASK
-        if self._may_be_in(text):
-            for form in self._forms:
-                if form in text:
-                    text = text.replace(form, MASK)
+        for form in self._forms_in(text):
+            if form in text:
+                text = text.replace(form, MASK)
         return self._masked_over_lines(text) if "\n" in text else text
 
     def _masked_over_lines(self, text: str) -> str:
         """What stands in several lines, although it has none itself."""
         whole = BREAKS.sub("", text)
-        if self._may_be_in(whole):
-            for form in self._forms:
-                if form in whole:
-                    broken = f"(?:{BREAKS.pattern})?".join(map(re.escape, form))
-                    text = re.sub(broken, MASK, text)
-        return text
+        spans = [span for form in self._forms_in(whole) for span in spans_of(form, whole)]
+        if not spans:
+            return text
+        breaks: list[tuple[int, int]] = []
+        gone = 0
+        for found in BREAKS.finditer(text):
+            breaks.append((found.start() - gone, gone + len(found[0])))
+            gone += len(found[0])
+
+        def place(index: int) -> int:
+            """Where in the text a character of the whole is."""
+            before = bisect_right(breaks, index, key=itemgetter(0))
+            return index + (breaks[before - 1][1] if before else 0)
+
+        kept: list[str] = []
+        end = 0
+        for first, last in sorted(spans):
+            begin = place(first)
+            if begin >= end:
+                kept += [text[end:begin], MASK]
+            end = max(end, place(last - 1) + 1)
+        return "".join([*kept, text[end:]])
 
     def masked_json(self, encoded: bytes) -> bytes:
         """The same for a text of JSON, which stays JSON; a mask needs no escape."""
         if not self.found_in(encoded):
             return encoded
-        for form in self._encoded:
+        for form in self._encoded_in(encoded):
             if form in encoded:
                 encoded = encoded.replace(form, in_json(form))
         return encoded
+
+    def _encoded_in(self, encoded: bytes) -> tuple[bytes, ...]:
+        if self._needle_index is None:
+            return self._encoded
+        found = self._needle_index.found(encoded.decode("latin-1"))
+        return encoded_forms((self._values[one] for one in found), self._whole & found)
 
     def cleaned(self, value: Any, words: Collection[str] = ()) -> Any:
         """Plain data with every secret in it replaced; of the keys these words stay."""
@@ -196,6 +266,31 @@ class Masking:
     def longest(self) -> int:
         """Bytes of the longest form: how much of a stream must be seen at once."""
         return max(map(len, self._encoded), default=0)
+
+
+def ordered_forms(secrets: Iterable[SecretForms]) -> tuple[str, ...]:
+    """Longest first, so that no part of a longer one is left standing."""
+    written = {form for made in secrets for form in made.written}
+    return (*sorted(written, key=lambda form: (-len(form), form)),)
+
+
+def encoded_forms(secrets: Iterable[SecretForms], whole: Iterable[str]) -> tuple[bytes, ...]:
+    """The same in JSON; of short ones nothing but the whole text."""
+    written: dict[str, tuple[bytes, bytes]] = {}
+    for made in secrets:
+        written.update(made.written)
+    forms = sorted(written, key=lambda form: (-len(form), form))
+    inside = [written[form][0] for form in forms]
+    # JSON of others is as they wrote it: the value in it is encoded once, not twice.
+    foreign = [written[form][1] for form in forms]
+    return (*dict.fromkeys([*inside, *foreign, *(_json(short).encode() for short in whole)]),)
+
+
+def spans_of(form: str, text: str) -> Iterator[tuple[int, int]]:
+    begin = text.find(form)
+    while begin >= 0:
+        yield begin, begin + len(form)
+        begin = text.find(form, begin + len(form))
 
 
 def any_in(marks: Iterable[str], text: str) -> bool:

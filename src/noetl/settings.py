@@ -17,6 +17,8 @@ from noetl.tools.environment import VARIABLES, mask
 HOME = ".noetl"
 """The usual home, in the folder of the user."""
 FILE = "noetl.toml"
+LONGEST_FILE = 1024 * 1024
+"""Bytes of one: it may come with a folder of somebody else."""
 """Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
 TABLES = ("contexts",)
 """Tables of the file that are no settings: servers by name (`noetl context`)."""
@@ -388,8 +390,12 @@ def document_in(file: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as wrong:
+        with file.open("rb") as opened:
+            content = opened.read(LONGEST_FILE + 1)
+        if len(content) > LONGEST_FILE:
+            raise ValueError(f"it has more than {LONGEST_FILE:,} bytes")
+        return tomllib.loads(content.decode())
+    except (OSError, ValueError, RecursionError) as wrong:
         raise SettingRefused(f"cannot read {file}: {wrong}; it must be TOML") from None
 
 

@@ -2,15 +2,19 @@
 
 import base64
 import json
+import shutil
 import tarfile
+import threading
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from tests.system.program import noetl
+from tests.system.program import ROOT, noetl
 
+PACKAGE = ROOT / "src" / "noetl"
 KEY = base64.b64encode(b"planted-master-key-of-32-bytes!!").decode()
 QUEUE = "nats://worker:planted-queue-word@127.0.0.1:1"
 PLANTED = {"NOETL_KEY": KEY, "NOETL_QUEUE": QUEUE, "NOETL_TOKEN": "planted-token-of-a-worker"}
@@ -70,6 +74,29 @@ def test_no_task_reads_the_environment_or_memory_of_its_worker(
     assert answer["result"] == {"read": 0, "found": []}, answer
 
 
+@pytest.mark.parametrize("command", ["execute", "restart", "resume"])
+def test_nor_where_another_command_runs_it(tmp_path: Path, command: str) -> None:
+    """Tasks run in the process of the command: what it was started with is out of their reach."""
+    marker = tmp_path / "again"
+    code = f"{ENVIRONMENTS}\nif not os.path.exists('{marker}'): os.kill(os.getppid(), 9)"
+    look = {"kind": "python", "code": code}
+    home, file = tmp_path / "home", tmp_path / "playbook.yaml"
+    file.write_text(PLAYBOOK.format(home=home, look=json.dumps(look)))
+    given = {"NOETL_HOME": str(home), "NOETL_NAMESPACES": "off", **PLANTED}
+    before = (*ORDINARY, "env", *(f"{name}={value}" for name, value in given.items()))
+    if command == "execute":
+        assert noetl("register", file, before=before).code == 0
+        named = "tests/reach"
+    else:
+        noetl("run", file, before=before)
+        named = noetl("list", "--json", before=before).objects()[0]["execution_id"]
+        if command == "restart":
+            assert noetl("cancel", named, before=before).code == 0
+    marker.touch()
+    (answer,) = noetl(command, named, "--json", before=before).objects()
+    assert answer["result"] == {"read": 0, "found": []}, answer
+
+
 @pytest.mark.parametrize("auth", ["queue", "key"])
 def test_no_keychain_entry_leads_to_settings_or_files_of_noetl(tmp_path: Path, auth: str) -> None:
     look = {"kind": "http", "url": "http://127.0.0.1:1/", "auth": auth}
@@ -89,6 +116,46 @@ def test_what_a_task_says_of_our_own_secrets_is_masked(tmp_path: Path) -> None:
     look = {"kind": "python", "code": f"result = ['{KEY}', 'planted-queue-word', '{QUEUE}']"}
     answer = asked(tmp_path, look)
     assert answer["status"] == "completed", answer
+
+
+CHANGES = """
+import os
+result = {}
+for name in ("namespaces.py", "changed.py"):
+    try:
+        open(os.path.join(inside, name), "a").write("# changed")
+        result[name] = "written"
+    except OSError as fault:
+        result[name] = fault.strerror
+try:
+    os.rename(around, around + "-moved")
+    result["moved"] = True
+except OSError as fault:
+    result["moved"] = False
+"""
+COPY = "copy (select '# changed') to '{inside}/changed.py' (header false)"
+
+
+@pytest.mark.parametrize("kind", ["python", "shell", "duckdb"])
+def test_no_task_changes_the_program(tmp_path: Path, kind: str) -> None:
+    """What it wrote there would run in the next process of NoETL, before that one is confined."""
+    around = tmp_path / "installed"
+    shutil.copytree(PACKAGE, around / "noetl", ignore=shutil.ignore_patterns("ui"))
+    inside = around / "noetl" / "tools" / "process" / "inside"
+    before = {file.name: file.read_bytes() for file in inside.glob("*.py")}
+    given = {"inside": str(inside), "around": str(around)}
+    command = f"echo '# changed' >> {inside}/namespaces.py; mv {around} {around}-moved; true"
+    look = {
+        "python": {"kind": "python", "code": CHANGES, "args": given},
+        "shell": {"kind": "shell", "command": command},
+        "duckdb": {"kind": "duckdb", "command": COPY.format(inside=inside)},
+    }[kind]
+    answer = asked(tmp_path, look, USER, PYTHONPATH=str(around), NOETL_NAMESPACES="demand")
+    assert {file.name: file.read_bytes() for file in inside.glob("*.py")} == before, answer
+    if kind == "python":
+        refused = "Read-only file system"
+        told = {"namespaces.py": refused, "changed.py": refused, "moved": False}
+        assert answer["result"] == told, answer
 
 
 FILES = """
@@ -254,3 +321,57 @@ def test_nothing_is_built_unless_the_worker_is_told_to(tmp_path: Path) -> None:
     answer = asked(tmp_path, look)
     assert answer["status"] == "failed"
     assert "the worker installs wheels only" in str(answer["error"]), answer
+
+
+class Listening(BaseHTTPRequestHandler):
+    """Answers everything, and remembers who was said to ask."""
+
+    heard: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.heard.append(self.headers.get("Authorization"))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+LOGIN = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {{name: logins, path: tests/logins}}
+keychain:
+  - {{name: login, kind: vault, address: "{url}", token: none-of-yours}}
+  - {{name: api, kind: bearer, provider: vault, key: secret/app, auth: login}}
+workflow:
+  - step: start
+    tool:
+      - bucket:
+          kind: gcs
+          operation: head
+          bucket: bucket
+          key: key
+          endpoint: "{url}"
+          spec: {{policy: {{rules: [{{else: {{then: {{do: continue}}}}}}]}}}}
+      - asked: {{kind: http, url: "{url}", auth: api}}
+"""
+
+
+def test_no_server_is_shown_a_password_of_the_user(tmp_path: Path) -> None:
+    """Clients of HTTP read them from .netrc by themselves, one for hosts that it does not name."""
+    (tmp_path / ".netrc").write_text("default login planted password planted-of-the-user\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    Listening.heard.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listening) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file = tmp_path / "playbook.yaml"
+        file.write_text(LOGIN.format(url=f"http://127.0.0.1:{server.server_port}"))
+        given = {"HOME": str(tmp_path), "NOETL_HOME": str(tmp_path / "home")}
+        words = ("env", *(f"{name}={value}" for name, value in given.items()))
+        noetl("run", file, "--json", before=words)
+        server.shutdown()
+    assert len(Listening.heard) >= 2
+    assert set(Listening.heard) == {None}

@@ -281,6 +281,7 @@ def isolation(settings: Settings) -> Check:
     """What keeps tasks of a worker on this machine from NoETL itself (trust model)."""
     from noetl.tools.process.inside.landlock import version
     from noetl.tools.process.inside.namespaces import allowed, flags_here
+    from noetl.tools.process.inside.program_files import program_folders
 
     if settings.namespaces == "off":
         return Check(
@@ -289,7 +290,11 @@ def isolation(settings: Settings) -> Check:
     if allowed(flags_here(), [], []):
         return Check("isolation", "ok", "each task gets its own namespaces")
     if version() > 0:
-        return Check("isolation", "ok", f"no namespaces; Landlock {version()} bounds tasks")
+        says = f"no namespaces; Landlock {version()} bounds tasks"
+        changed = program_folders()
+        if changed:
+            says += f", but they can change the program in {', '.join(changed)}: install it as root"
+        return Check("isolation", "absent" if changed else "ok", says)
     state: State = "failed" if settings.namespaces == "demand" else "absent"
     return Check(
         "isolation", state, "neither namespaces nor Landlock: tasks can read files of NoETL"

@@ -23,6 +23,8 @@ def withdraw(*, mask_all: bool) -> None:
     Nobody but root may look into this process any more, and its environment holds no secret: not
     for its children, nor in /proc. Only this module knows them from here on (trust model).
     """
+    # Clients of HTTP would show the passwords of this user's .netrc to whoever a playbook names.
+    os.environ["NETRC"] = os.devnull
     if not any(secret in os.environ for secret in SECRET):
         _hide()
         return

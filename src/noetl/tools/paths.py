@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal
 
+from noetl.tools.process.inside.program_files import program_folders
 from noetl.tools.refusal import Refusal
 
 KINDS = {"file": stat.S_ISREG, "folder": stat.S_ISDIR}
@@ -49,6 +50,13 @@ def refuse_private(target: Path, path: str, private: Sequence[str]) -> None:
         raise Refusal("input", f"{says}; no playbook reaches them")
 
 
+def refuse_program(path: Path) -> None:
+    """What is written there would run in the next process of NoETL (decision 0095)."""
+    if any(path.is_relative_to(own) for own in program_folders()):
+        says = f"path '{path}' leads to files of the program itself"
+        raise Refusal("input", f"{says}; no playbook writes there")
+
+
 @contextmanager
 def held(path: Path, kind: Literal["file", "folder"]) -> Iterator[str]:
     """
@@ -79,6 +87,7 @@ def open_file(path: Path) -> IO[bytes]:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, which gets its name when it is whole; raises Refusal."""
+    refuse_program(path)
     try:
         with held(path.parent, "folder") as folder:
             part = Path(folder, f".{path.name}.{os.urandom(4).hex()}.part")

@@ -245,3 +245,10 @@ def test_the_usual_home_is_private_where_another_is_named(
     private = Settings(home=folder / "other").bounds.private
     assert private == (str(folder / "other"), str(folder / ".noetl"))
     assert Settings(home=folder / ".noetl").bounds.private == (str(folder / ".noetl"),)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 20_000, "#" * 2_000_000])
+def test_a_file_that_no_reader_gets_through_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "noetl.toml").write_text(text)
+    with pytest.raises(SettingRefused, match="it must be TOML"):
+        read_with_origins({}, folder=tmp_path)

@@ -10,6 +10,7 @@ import msgspec
 
 from noetl.errors import NoetlError
 from noetl.tools.children import ourselves
+from noetl.tools.environment import VARIABLES
 
 RUNS = {True: ("run",), False: ("execute", "--context", "local", "--wait")}
 """Whether a file is run → the command."""
@@ -31,6 +32,7 @@ async def run_here(playbook: str, version: str | None, workload: dict[str, Any])
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env={**VARIABLES},
     )
     try:
         out, err = await process.communicate(msgspec.json.encode(workload))

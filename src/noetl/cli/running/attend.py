@@ -19,6 +19,7 @@ from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.server.report import ExecutionReport, report_of
 from noetl.settings import Settings
+from noetl.tools.environment import withdraw
 
 if TYPE_CHECKING:
     from noetl.server.views.explanation import Explanation
@@ -77,6 +78,7 @@ def settle_garbage() -> None:
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     interrupted = stop_on_signals(code=exits.INTERRUPTED)
     stopping: asyncio.Future[Any] = asyncio.ensure_future(interrupted.wait())
+    withdraw(mask_all=True)  # whichever command it is: from here on its process runs tasks
     local = await unless(interrupted, LocalNode.open(settings))
     if local is None:
         return Attended(None, None)

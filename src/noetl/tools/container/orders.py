@@ -9,6 +9,7 @@ import msgspec
 
 from noetl.kinds.code import ContainerInputs
 from noetl.masking import KNOWN
+from noetl.tools.process.inside.program_files import program_folders
 from noetl.tools.process.orders import stdin_of, text_of
 from noetl.tools.refusal import Refusal
 from noetl.tools.resources import cpu_of, memory_of, refuse_others
@@ -112,6 +113,10 @@ def bind_of(given: Mapping[str, Any], call: ToolCall[Any]) -> Mount:
         if Path(own).is_relative_to(source):
             says = f"mount '{mount.source}' holds files of NoETL itself, in {own}"
             raise Refusal("input", f"{says}; mount a folder inside it")
+    program = [] if mount.read_only else [Path(own) for own in program_folders()]
+    if any(own.is_relative_to(source) or source.is_relative_to(own) for own in program):
+        says = f"mount '{mount.source}' holds files of the program itself"
+        raise Refusal("input", f"{says}; mount it read_only, or a folder inside it")
     if not source.exists():
         raise Refusal("not_found", f"mount '{mount.source}' does not exist in {call.folder}")
     if not mount.target.startswith("/"):

@@ -6,8 +6,12 @@ import select
 import shutil
 import socket
 import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -303,8 +307,22 @@ class StartedChild(NamedTuple):
             os.close(opened)
 
 
+@cache
+def compile_inside() -> None:
+    """Once: a child that cannot write here would compile the same modules at every start."""
+    tag = sys.implementation.cache_tag
+    for source in Path(INSIDE, "inside").glob("*.py"):
+        compiled = Path(source.parent, "__pycache__", f"{source.stem}.{tag}.pyc")
+        if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
+            import py_compile
+
+            with suppress(OSError):  # not ours to write: then no child writes here either
+                py_compile.compile(str(source), quiet=2)
+
+
 def start(python: str, folder: str, mode: str, hidden: HiddenPlaces = NOTHING) -> StartedChild:
     """A new child that works in `folder`, ready to be asked; raises OSError."""
+    compile_inside()
     with PipeEnds() as ends:
         ours, connection = socket.socketpair()
         ends.ours.callback(ours.close)

@@ -31,8 +31,13 @@ UNREACHED = re.compile(
     re.IGNORECASE,
 )
 NO_WHEEL = re.compile(r"no (usable )?wheels|only-binary|binary|source dist", re.IGNORECASE)
-PLACE, WHEEL = re.compile(r"[@/\\]|^\."), re.compile(r"\.whl(?=$|[#?;\s])")
+PLACE = re.compile(r"[@/\\]|^\.")
 """A requirement that says where it lies, which pip would build whatever it is told."""
+WHEEL = re.compile(
+    r"(?:[\w.\[\], -]+@\s*)?"
+    r"(?:https?://(?:[^\s/@]+@)?[^\s/@]+/[^\s@:]+|(?P<local>(?:file://)?[^\s@:]+))\.whl"
+)
+"""A file that is one by its name; what comes behind a `#`, `?` or `;` may say anything."""
 WHEELS_ONLY = (
     "the worker installs wheels only; with its setting libs_build it builds packages from source,"
     " which runs their code"
@@ -41,6 +46,15 @@ WHEELS_ONLY = (
 
 def folder_of_libs(home: Path) -> Path:
     return home / "libs"
+
+
+def is_wheel(requirement: str) -> bool:
+    """Whether what lies at the place that it names is installed as it is."""
+    place = WHEEL.fullmatch(re.split(r"[#?;]", requirement, maxsplit=1)[0].strip())
+    if place is None:
+        return False
+    local = place["local"]
+    return local is None or not Path(f"{local.removeprefix('file://')}.whl").is_dir()
 
 
 class Libs:
@@ -81,7 +95,7 @@ class Libs:
             if not line or line.startswith("-"):
                 found = f"libs holds {line!r}, which is not a requirement"
                 raise Refusal("input", f"{found}; expected such as 'requests>=2'")
-            if not self._build and PLACE.search(line) and not WHEEL.search(line):
+            if not self._build and PLACE.search(line) and not is_wheel(line):
                 raise Refusal("input", f"libs holds {line!r}, which is not a wheel; {WHEELS_ONLY}")
         text = "\n".join((sys.version, self._python, *wanted))
         folder = self._home / hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -2,8 +2,9 @@
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from psycopg import AsyncConnection, ProgrammingError
@@ -11,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
+from noetl.tools.paths import refuse_private
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.loading import json_adapters
 
@@ -30,6 +32,8 @@ _FIELDS = {
 }
 """Fields of a credential, and what the driver calls them; `dsn` says it all in one text."""
 _SERVICES = frozenset({"service", "servicefile"})
+_READ = ("sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile")
+"""Settings by which the driver reads a file; by `sslkeylogfile` it writes to one."""
 _NO_FILE = "/nonexistent/pgpass"
 
 
@@ -60,6 +64,20 @@ def without_the_worker_s_own(settings: Mapping[str, Any], name: str) -> dict[str
     if settings.get("password") or said.get("password"):
         return {}
     return {"password": "", "passfile": _NO_FILE}
+
+
+def refuse_files(settings: Mapping[str, Any], name: str, private: Sequence[str]) -> None:
+    """A playbook may say where the driver finds certificates; never where it writes, nor ours."""
+    said = {**_said_in(str(settings.get("conninfo", ""))), **settings}
+    if said.get("sslkeylogfile"):
+        says = f"credential '{name}' names an sslkeylogfile, to which the driver would write"
+        raise Refusal("auth", f"{says}; leave it out")
+    for path in filter(None, map(said.get, _READ)):
+        try:
+            refuse_private(Path(str(path)).resolve(), str(path), private)
+        except (OSError, ValueError, RuntimeError) as fault:  # a loop of links, a null byte
+            says = f"credential '{name}' names a file that cannot be read"
+            raise Refusal("auth", f"{says}: {fault}") from None
 
 
 def _said_in(dsn: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from noetl.tools.sql.commands import Params, SqlTool, credential_of, no_statemen
 from noetl.tools.sql.connections import (
     Connection,
     SqlConnections,
+    refuse_files,
     settings_of,
     without_the_worker_s_own,
 )
@@ -102,6 +103,7 @@ class PostgresTool(SqlTool):
         place = (asyncio.get_running_loop(), size, *sorted(settings.items()))
         pool = self._pools.get(place)
         if pool is None:
+            refuse_files(settings, name, call.private)
             settings |= without_the_worker_s_own(settings, name)
             pool = self._pools[place] = SqlConnections(settings, size)
         return pool

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,8 @@ Failure = Callable[[Exception, str], Outcome | None]
 """What an exception of the kind's library means; None where it is not the library's."""
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 """What the stores have ever allowed; each says itself where it is stricter today."""
+LONGEST = 2 * 1024**3
+"""Bytes of an object whose length is not told, or told wrong."""
 _LISTED = ("key", "size", "etag", "last_modified")
 
 
@@ -115,6 +117,7 @@ async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStor
     inputs = call.inputs
     target = None if inputs.path is None else call.path(inputs.path)
     found, pieces = await bucket.read(inputs.key or "")
+    pieces = ending(pieces, max(found.size or 0, LONGEST))
     if target is not None:
         with whole_file(target) as file:
             async for piece in pieces:
@@ -123,6 +126,16 @@ async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStor
     body = await value_of(found, pieces, call, results)
     told = {**found.fields(), "encoding": body.encoding, "data": body.value}
     return ok(told, block=block_of(call, found))
+
+
+async def ending(pieces: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
+    """A server that says how long an object is may send more, without end."""
+    length = 0
+    async for piece in pieces:
+        length += len(piece)
+        if length > most:
+            raise Refusal("limit", f"the object is longer than the {most} bytes that may come")
+        yield piece
 
 
 async def _list(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:

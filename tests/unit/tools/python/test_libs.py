@@ -114,6 +114,31 @@ def test_what_cannot_be_installed_is_told(
     assert not (tmp_path / "libs").exists() or folders(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    "lib",
+    [
+        "x @ https://127.0.0.1:9/x.tar.gz#.whl",
+        "x @ https://127.0.0.1:9/x.tar.gz?as=x.whl",
+        "x @ https://127.0.0.1:9/x.whl/x.tar.gz",
+        "x @ git+https://127.0.0.1:9/x.whl",
+        "git+file:///srv/x.git#egg=x.whl",
+        "x @ file:///srv/x ; 'a.whl' != 'b'",
+        "./x .whl",
+        "{folder}",
+        "x @ file://{folder}",
+    ],
+)
+def test_what_is_a_wheel_in_words_alone_is_not_installed(
+    bench: Bench, tmp_path: Path, lib: str
+) -> None:
+    """Anything else is built, which runs code of the package."""
+    folder = tmp_path / "x.whl"
+    folder.mkdir()
+    error = bench.error(READ, libs=[lib.format(folder=folder)])
+    assert error["kind"] == "input"
+    assert "which is not a wheel" in error["message"]
+
+
 def test_an_installation_that_takes_too_long_is_ended(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

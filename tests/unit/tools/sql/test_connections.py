@@ -26,23 +26,26 @@ class Asking:
 
     async def greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.calls += 1
-        size, code = struct.unpack("!ii", await reader.readexactly(8))
-        if code == 80877103:  # asks for TLS
-            writer.write(b"N")
-            size, _ = struct.unpack("!ii", await reader.readexactly(8))
-        await reader.readexactly(size - 8)
-        writer.write(CLEARTEXT)
-        self.heard += await reader.read(1000)
-        writer.close()
-        await writer.wait_closed()
-        self.gone.set()
+        try:
+            size, code = struct.unpack("!ii", await reader.readexactly(8))
+            if code == 80877103:  # asks for TLS
+                writer.write(b"N")
+                size, _ = struct.unpack("!ii", await reader.readexactly(8))
+            await reader.readexactly(size - 8)
+            writer.write(CLEARTEXT)
+            self.heard += await reader.read(1000)
+        except asyncio.IncompleteReadError:  # who insists on TLS hangs up
+            pass
+        finally:
+            writer.close()
+            self.gone.set()
 
 
-def asked(credential: dict[str, Any]) -> tuple[Outcome, Asking]:
-    return asyncio.run(called(credential))
+def asked(credential: dict[str, Any], private: tuple[str, ...] = ()) -> tuple[Outcome, Asking]:
+    return asyncio.run(called(credential, private))
 
 
-async def called(credential: dict[str, Any]) -> tuple[Outcome, Asking]:
+async def called(credential: dict[str, Any], private: tuple[str, ...]) -> tuple[Outcome, Asking]:
     asking = Asking()
     async with await asyncio.start_server(asking.greet, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
@@ -57,7 +60,7 @@ async def called(credential: dict[str, Any]) -> tuple[Outcome, Asking]:
         )
         tool = PostgresTool()
         try:
-            call = call_of(PostgresInputs(command="select 1", auth="db"))
+            call = call_of(PostgresInputs(command="select 1", auth="db"), private=private)
             outcome = await tool.call(call, place)
         finally:
             await tool.close()
@@ -108,3 +111,33 @@ def test_the_password_of_the_credential_is_sent() -> None:
     given = {"host": "127.0.0.1", "port": "{port}", "user": "x", "password": "given"}
     _, asking = asked(given)
     assert b"given" in asking.heard
+
+
+@pytest.mark.parametrize("path", ["{private}/key", "{private}/../kept/key", "{tmp}/link"])
+@pytest.mark.parametrize("setting", ["sslrootcert", "sslcert", "sslkey", "sslcrl", "passfile"])
+def test_no_dsn_reads_a_file_of_noetl(tmp_path: Path, setting: str, path: str) -> None:
+    private = tmp_path / "kept"
+    private.mkdir()
+    (private / "key").write_text(OWN)
+    (tmp_path / "link").symlink_to(private / "key")
+    named = path.format(private=private, tmp=tmp_path)
+    dsn = "host=127.0.0.1 port={port} user=x password=y sslmode=require"
+    outcome, asking = asked({"dsn": f"{dsn} {setting}={named}"}, private=(str(private),))
+    assert outcome.error is not None
+    assert "leads to files of NoETL itself" in outcome.error["message"]
+    assert asking.calls == 0
+
+
+@pytest.mark.parametrize(
+    "form", ["{dsn} {name}={file}", "postgresql://x:y@127.0.0.1:{{port}}/d?{name}={file}"]
+)
+def test_no_dsn_has_a_file_written(tmp_path: Path, form: str) -> None:
+    """Since libpq 18 one can ask for the keys of the connection, in a file of one's choice."""
+    file = tmp_path / "key"
+    file.write_text(OWN)
+    dsn = form.format(dsn="host=127.0.0.1 port={port} user=x", name="sslkeylogfile", file=file)
+    outcome, asking = asked({"dsn": dsn})
+    assert outcome.error is not None
+    assert (outcome.error["kind"], asking.calls) == ("auth", 0)
+    assert "sslkeylogfile" in outcome.error["message"]
+    assert file.read_text() == OWN

@@ -8,6 +8,8 @@ imports as little as can be: what is loaded before a fork is copied behind it, p
 import ctypes
 import os
 
+from .program_files import program_folders
+
 PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
 """Of prctl(2)."""
 KILL, DEFAULT = 9, 0
@@ -76,13 +78,15 @@ def confine(
     ready, done = os.pipe()
     if fork_bound() == 0:
         mount_own(private, shown, writes=writes)
+        seal_program()
         os.write(done, b".")
         let_go((*ends, ready, done))
         while True:
             libc.pause()
-    os.read(ready, 1)
-    os.close(ready)
     os.close(done)
+    if not os.read(ready, 1):  # it ended before all was hidden and sealed
+        os._exit(UNCONFINED)
+    os.close(ready)
     inner = fork_bound()
     if inner:
         follow(inner, ends)
@@ -186,11 +190,30 @@ def mount_own(private: list[str], shown: list[str], *, writes: bool = False) -> 
         checked(libc.mount(source, os.fsencode(path), None, BIND, None))
         os.close(opened)
         if not writes:
-            has = os.statvfs(path).f_flag
-            flags = SEALED | has & KEPT | (RELATIVE_TIME if has & 0x1000 else 0)
-            checked(libc.mount(None, os.fsencode(path), None, flags, None))
-    for folder in sorted({above for path in private for above in movable(path)}):
+            seal(path)
+    keep_names(private)
+
+
+def seal_program(*, installs: bool = False) -> None:
+    """The program's own files can be read, and not be changed (decision 0095)."""
+    program = program_folders(installs=installs)
+    keep_names(program)
+    for folder in program:
         checked(libc.mount(os.fsencode(folder), os.fsencode(folder), None, BIND, None))
+        seal(folder)
+
+
+def keep_names(paths: list[str]) -> None:
+    """Folders above them that could be renamed become mounts, which cannot."""
+    for folder in sorted({above for path in paths for above in movable(path)}):
+        checked(libc.mount(os.fsencode(folder), os.fsencode(folder), None, BIND, None))
+
+
+def seal(path: str) -> None:
+    """What is mounted here can be read, and not be written."""
+    has = os.statvfs(path).f_flag
+    flags = SEALED | has & KEPT | (RELATIVE_TIME if has & 0x1000 else 0)
+    checked(libc.mount(None, os.fsencode(path), None, flags, None))
 
 
 def movable(path: str) -> list[str]:
