@@ -10,13 +10,16 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple, fields
 
 from noetl.errors import LogUnavailable, NoetlError, PlaceLost, VersionConflict
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
+
+if TYPE_CHECKING:
+    from noetl.ports.limits import LimitClaim
 
 Job = Callable[[Any], Any]
 Forget = str
@@ -40,6 +43,7 @@ class DecisionChain:
     """The decisions of one execution in one batch, each on top of the one before."""
 
     __slots__ = (
+        "claim",
         "commits",
         "decisions",
         "expected",
@@ -60,6 +64,7 @@ class DecisionChain:
         self.notes: list[int] = []
         self.releases: list[str] = []
         self.holds = False
+        self.claim: LimitClaim | None = None
 
     def grow(self, decision: Decision, commit: Commit) -> None:
         """Add the next decision of the execution."""
@@ -75,7 +80,12 @@ class DecisionChain:
         if decision.releases:
             self.releases += decision.releases
         if decision.holds:
-            self.holds = True
+            self.holds, self.claim = True, decision.claim
+
+    @property
+    def passes(self) -> bool:
+        """Whether its place is given back by the commit that takes it."""
+        return "" in self.releases
 
     @property
     def at(self) -> int:
@@ -312,8 +322,8 @@ def overtaken(decision: Decision, found: int | None) -> VersionConflict:
     """The refusal of a decision that comes too late."""
     if decision.holds and found == decision.expected == 0:
         return PlaceLost(
-            f"execution {decision.execution_id} has lost its place under the limit before it was "
-            "recorded; start it again"
+            f"execution {decision.execution_id} has no place under the limit, or none any more, "
+            "and was not recorded; start it again"
         )
     stands = "elsewhere" if found is None else f"at {found}"
     why = f"is {stands}, not at {decision.expected}: another writer was first"

@@ -45,6 +45,7 @@ from noetl.worker.worker import WITHOUT_SLOT
 
 if TYPE_CHECKING:
     from noetl.node.restarts import Restarts
+    from noetl.ports.limits import LimitClaim
     from noetl.ports.storage import Storage
     from noetl.server.caching import TaskCache
     from noetl.server.limits import LimitKeeper
@@ -148,6 +149,7 @@ class ControlPlane:
         version: str | None,
         path: str | None = None,
         folder: str | None = None,
+        claim: "LimitClaim | None" = None,
         **more: Any,
     ) -> ActiveExecution:
         """Begin an execution; it exists when `begun` is committed. `more`: of StartExecution."""
@@ -165,7 +167,7 @@ class ControlPlane:
             store=self.results.name,
             **more,
         )
-        active = self.server.start(request, plan, folder, self.ownership.term)
+        active = self.server.start(request, plan, folder, self.ownership.term, claim)
         return self.ownership.mind(active)
 
     async def start(
@@ -191,11 +193,11 @@ class ControlPlane:
             began.set_result(None)
 
     async def _start(
-        self, plan: Plan, execution_id: str, request: dict[str, Any]
+        self, plan: Plan, execution_id: str, request: dict[str, Any], *, hopes: bool = True
     ) -> ActiveExecution | None:
         limited: dict[str, Any] = {}
         if plan.limit is not None:
-            limited = await self.limited.asked(plan, execution_id, request)
+            limited = await self.limited.asked(plan, execution_id, request, hopes=hopes)
         active = self.begin(plan, execution_id=execution_id, **(request | limited))
         try:
             assert active.begun is not None, "it was decided"
@@ -203,9 +205,10 @@ class ControlPlane:
             gone = active.finished.done() and not active.finished.cancelled()
             if gone or active.execution.seq == 0:
                 await active.finished  # raises what kept it from being decided (promise 1)
-        except PlaceLost:  # this process was taken for dead meanwhile
+        except PlaceLost:  # there was none to take, or this process was taken for dead meanwhile
             self.storage.log.forget(execution_id)
-            return await self._start(plan, execution_id, request)
+            self.limits.reached.note(plan.path)
+            return await self._start(plan, execution_id, request, hopes=False)
         except VersionConflict:
             self.storage.log.forget(execution_id)
             if limited:

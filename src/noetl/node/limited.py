@@ -21,17 +21,30 @@ class LimitedStarts:
     def __init__(self, plane: "ControlPlane") -> None:
         self._plane = plane
 
-    async def asked(self, plan: Plan, execution_id: str, request: dict[str, Any]) -> dict[str, Any]:
-        """What the request is to say besides; raises LimitReached."""
+    async def asked(
+        self, plan: Plan, execution_id: str, request: dict[str, Any], *, hopes: bool = False
+    ) -> dict[str, Any]:
+        """
+        What the request is to say besides; raises LimitReached. Whoever `hopes`, and asks again
+        where PlaceLost is raised, takes a place that is likely free with the commit of the start:
+        then nothing is asked before (decision 0099).
+        """
         assert plan.limit is not None, "only such a start is asked about"
         if await self._counts_with_its_parent(plan.path, request.get("parent_execution_id")):
             return {}
         payload, kept = request["payload"], request.get("kept")
         if kept is not None:  # of a restart the payload is what changes (RST-4)
             payload = onto_old(kept.workload, payload)
-        answer = await self._plane.limits.answer(plan, payload, execution_id)
+        from noetl.server.limits import asked_by_start, start_claim  # few playbooks have one
+
+        limits = self._plane.limits
+        answer = await asked_by_start(plan, payload, execution_id)
         if not isinstance(answer, r.LimitAnswer):
             return {"refused": answer}
+        claim = start_claim(plan, answer, execution_id)
+        if hopes and limits.is_likely_free(claim):
+            return {"limit": answer, "claim": claim}
+        answer = replace(answer, place=await limits.ask(claim))
         over = plan.limit.spec.over
         if answer.place and over == "refuse":
             if not await self._plane.limits.withdraw(execution_id):

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
 
 from noetl.ports.commit import Commit
+
+if TYPE_CHECKING:
+    from noetl.ports.limits import LimitClaim
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """What comes from elsewhere and goes into a column: every database and every JSON can hold it."""
@@ -63,6 +66,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Claims on limits that end with its commit: step runs, or the execution with all (`""`)."""
     holds: bool = False
     """It begins the execution under the place that this one holds: no place, no beginning."""
+    claim: "LimitClaim | None" = None
+    """
+    The place is taken with its commit, where the execution holds none yet, nobody waits under the
+    limit and there is room. It counts nothing in a time (`LimitClaim.count`).
+    """
 
 
 class LogRow(msgspec.Struct, frozen=True):
@@ -91,7 +99,10 @@ class EventLog(Protocol):
       refused too, and those of other executions are not touched;
     - it raises PlaceLost, a VersionConflict, where an execution would begin under a limit without
       holding its place (`Decision.holds`): whoever wrote it was taken for dead, and the place may
-      be another's (LIMIT-3);
+      be another's (LIMIT-3). One that brings its claim (`Decision.claim`) is refused in the same
+      way where somebody waits under that limit, where there is no room for all that a commit
+      begins, and where another counts just then: it asks for its place as usual. A claim whose
+      place the same commit gives back leaves nothing behind;
     - it raises LogUnavailable where nothing could be written (disk full, read-only); nothing of
       that decision is visible then, and later ones of the execution are refused;
     - the notes that a decision obeys leave the inbox in its commit, so that no death in between

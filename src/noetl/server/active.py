@@ -15,6 +15,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
 
 if TYPE_CHECKING:
+    from noetl.ports.limits import LimitClaim
     from noetl.server.asked import AskedPeople
     from noetl.server.clocks import WaitClock
 
@@ -81,6 +82,8 @@ class ActiveExecution:
         Resolved when the end is committed; failed when the log could not be written, cancelled
         when it went on without this process.
         """
+        self.claim: LimitClaim | None = None
+        """The place that its first decision takes with its commit (`Decision.claim`)."""
         self.begun: Commit | None = None
         """The answer to the first append of this ownership."""
         self.listeners: list[Callable[[], None]] = []

@@ -63,6 +63,7 @@ class Appender:
             notes=notes,
             releases=releases,
             holds=holds,
+            claim=active.claim if holds else None,
         )
         self.uncommitted += 1
         active.uncommitted += 1

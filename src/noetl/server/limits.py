@@ -46,6 +46,27 @@ REST = 0.05
 Seconds between a place that is given back and the look for whoever wants it, where nothing waited
 lately: under a limit that is not reached every end gives one back, and each look is a question.
 """
+ASK_FIRST = 1.0
+"""Seconds for which a start asks before it is decided, after the limit was found to be reached."""
+MOST_REACHED = 10_000
+"""Limits of which it is remembered that they were reached."""
+
+
+class ReachedLimits:
+    """The limits under which starts ask for their place before they are decided (decision 0099)."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+        """By the monotonic clock."""
+
+    def note(self, group: str) -> None:
+        """There was no place, or somebody else counted just then."""
+        if len(self._until) >= MOST_REACHED:
+            self._until.clear()
+        self._until[group] = time.monotonic() + ASK_FIRST
+
+    def lately(self, group: str) -> bool:
+        return self._until.get(group, 0.0) > time.monotonic()
 
 
 class LimitKeeper:
@@ -73,25 +94,21 @@ class LimitKeeper:
         self._free = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._sweep_at = 0.0
+        self.reached = ReachedLimits()
         self._none_waits = False
         """Nothing waited at the last look, here or elsewhere, and nobody was told to since."""
 
     # ── starts ───────────────────────────────────────────────────────────────────────────────
 
-    async def answer(
-        self, plan: Plan, payload: dict[str, Any], execution_id: str
-    ) -> r.LimitAnswer | dict[str, Any] | None:
-        """What the playbook's limit says to a start; an error where its key cannot be told."""
-        try:
-            asked = start_asked(plan, payload, execution_id, hurried=True)
-        except TakesLong:
-            ask = partial(start_asked, plan, payload, execution_id)
-            asked = await asyncio.get_running_loop().run_in_executor(slow_thread(), ask)
-        if not isinstance(asked, r.LimitAnswer) or plan.limit is None:
-            return asked
-        claim = claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)
-        place = await self.ask(claim)
-        return r.LimitAnswer(limit=asked.limit, key=asked.key, priority=asked.priority, place=place)
+    def is_likely_free(self, claim: LimitClaim) -> bool:
+        """
+        Whether a start may bring its claim with its commit: nobody was told lately that the limit
+        is reached. Only at a server: elsewhere somebody looks at what is decided, and would see it
+        twice. Starts in a time are counted when they are asked for.
+        """
+        if self._parking is None or claim.count is not None:
+            return False
+        return not self.reached.lately(claim.group)
 
     async def withdraw(self, execution_id: str) -> bool:
         """
@@ -143,7 +160,9 @@ class LimitKeeper:
             return
         if any(places):
             self._none_waits = False
-        for (_, future), place in answers:
+        for (claim, future), place in answers:
+            if place and not claim.holder:
+                self.reached.note(claim.group)
             if not future.done():
                 future.set_result(place)
 
@@ -298,6 +317,22 @@ class LimitKeeper:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+
+
+async def asked_by_start(
+    plan: Plan, payload: dict[str, Any], execution_id: str
+) -> r.LimitAnswer | dict[str, Any] | None:
+    """What a start asks of the playbook's limit; an error where its key cannot be told."""
+    try:
+        return start_asked(plan, payload, execution_id, hurried=True)
+    except TakesLong:
+        ask = partial(start_asked, plan, payload, execution_id)
+        return await asyncio.get_running_loop().run_in_executor(slow_thread(), ask)
+
+
+def start_claim(plan: Plan, asked: r.LimitAnswer, execution_id: str) -> LimitClaim:
+    assert plan.limit is not None, "it asked"
+    return claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)
 
 
 def is_used(active: ActiveExecution, holder: str, events: list[e.Event]) -> bool:

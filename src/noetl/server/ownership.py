@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from noetl.errors import ExecutionNotFound, HomeInUse, LogUnavailable, NoetlError
+from noetl.errors import ExecutionNotFound, HomeInUse, LogUnavailable, NoetlError, PlaceLost
 from noetl.messages import requests as r
 from noetl.ports.event_log import Note, clock
 from noetl.ports.session import PartLost
@@ -146,7 +146,7 @@ class Ownership:
         fault = None if ended.cancelled() else ended.exception()
         if fault is not None:
             self.released(execution_id)
-            if self.adopts:
+            if self.adopts and not isinstance(fault, PlaceLost):  # that one never was
                 self._fallen.add(execution_id)
                 pause = self._falls.note(execution_id, fault)
                 after = f" after {pause:g} s" if pause else ""

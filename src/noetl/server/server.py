@@ -8,7 +8,7 @@ tokens belongs into `control`.
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -38,6 +38,9 @@ from noetl.server.clocks import Strikes, WaitClock
 from noetl.server.handout import Handout, Runner
 from noetl.server.loading import Decided, Loading, Spoiled, offers_in
 from noetl.server.timers import arm_execution, now
+
+if TYPE_CHECKING:
+    from noetl.ports.limits import LimitClaim
 
 GRANTS = 20
 """Bits of an epoch that count the leases of one owner; its term stands above them."""
@@ -109,10 +112,16 @@ class Server:
     # ── executions ───────────────────────────────────────────────────────────────────────────
 
     def start(
-        self, request: r.StartExecution, plan: Plan, folder: str | None, term: int = 0
+        self,
+        request: r.StartExecution,
+        plan: Plan,
+        folder: str | None,
+        term: int = 0,
+        claim: "LimitClaim | None" = None,
     ) -> ActiveExecution:
-        """SRV-2. The execution exists when the decision is committed."""
+        """SRV-2. The execution exists when the decision is committed, under its `claim`."""
         active = self._own(Execution(execution_id=request.execution_id), plan, folder, term)
+        active.claim = claim
         active.started_at = now()
         active.version = request.version
         active.begun = self.receive(active, request).committed

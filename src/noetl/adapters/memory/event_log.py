@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from noetl.adapters.batching import check, overtaken, still_refused
-from noetl.adapters.memory.limits import drop_claims, holds_place
+from noetl.adapters.memory.limits import drop_claims, holds_place, take_place
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.errors import NoetlError, VersionConflict
 from noetl.ports.commit import Commit
@@ -53,9 +53,14 @@ class MemoryEventLog:
         mine = row is None or row.owner in (None, self._me)
         if stands_at != decision.expected or not mine:
             return overtaken(decision, stands_at)
-        if decision.holds and not holds_place(self._tables, decision.execution_id):
+        if decision.holds and not self._has_place(decision):
             return overtaken(decision, stands_at)
         return None
+
+    def _has_place(self, decision: Decision) -> bool:
+        if holds_place(self._tables, decision.execution_id):
+            return True
+        return decision.claim is not None and take_place(self._tables, decision.claim, self._me)
 
     def _write(self, decision: Decision) -> None:
         tables, name = self._tables, decision.execution_id

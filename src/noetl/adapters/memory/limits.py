@@ -34,7 +34,7 @@ class MemoryLimits:
     async def grant(self) -> list[tuple[str, str]] | None:
         now, named, waiting = _now(), [], self._waiting()
         for row in waiting:
-            if self._fits(row.claim, now):
+            if fits(self._tables, row.claim, now):
                 row.granted_at = now
                 named.append((row.claim.execution_id, row.claim.holder))
                 if not row.claim.holder:
@@ -110,7 +110,7 @@ class MemoryLimits:
         return execution.finished_at is not None
 
     def _of(self, group: str) -> Iterator[ClaimRow]:
-        return (row for row in self._tables.claims.values() if row.claim.group == group)
+        return claims_of(self._tables, group)
 
     def _waiting(self) -> list[ClaimRow]:
         rows = [row for row in self._tables.claims.values() if row.granted_at is None]
@@ -121,20 +121,6 @@ class MemoryLimits:
         rows = [row for row in self._of(claim.group) if row.granted_at is None]
         own = [row.turn for row in rows if row.claim.key == claim.key]
         return max(max(own, default=-1) + 1, min((row.turn for row in rows), default=0))
-
-    def _fits(self, claim: LimitClaim, now: int) -> bool:
-        held = [row.claim for row in self._of(claim.group) if row.granted_at is not None]
-        of_key = sum(other.key == claim.key for other in held)
-        since = now - int(claim.seconds * 1000)
-        begun = sum(
-            (group, key) == (claim.group, claim.key) and at > since
-            for group, key, at in self._tables.begun
-        )
-        return (
-            (claim.total is None or len(held) < claim.total)
-            and (claim.at_once is None or of_key < claim.at_once)
-            and (claim.count is None or begun < claim.count)
-        )
 
     def _place(self, row: ClaimRow) -> int:
         if row.granted_at is not None:
@@ -160,6 +146,36 @@ class MemoryPools:
 
     async def all(self) -> Sequence[PoolRow]:
         return [self._tables.pools[name] for name in sorted(self._tables.pools)]
+
+
+def claims_of(tables: MemoryTables, group: str) -> Iterator[ClaimRow]:
+    return (row for row in tables.claims.values() if row.claim.group == group)
+
+
+def fits(tables: MemoryTables, claim: LimitClaim, now: int) -> bool:
+    """Whether one more may begin."""
+    held = [row.claim for row in claims_of(tables, claim.group) if row.granted_at is not None]
+    of_key = sum(other.key == claim.key for other in held)
+    since = now - int(claim.seconds * 1000)
+    begun = sum(
+        (group, key) == (claim.group, claim.key) and at > since for group, key, at in tables.begun
+    )
+    return (
+        (claim.total is None or len(held) < claim.total)
+        and (claim.at_once is None or of_key < claim.at_once)
+        and (claim.count is None or begun < claim.count)
+    )
+
+
+def take_place(tables: MemoryTables, claim: LimitClaim, me: str) -> bool:
+    """Take the place that a start brings its claim for, unless somebody waits or there is none."""
+    now = _now()
+    waits = any(row.granted_at is None for row in claims_of(tables, claim.group))
+    if waits or not fits(tables, claim, now):
+        return False
+    name = (claim.execution_id, claim.holder)
+    tables.claims[name] = ClaimRow(claim=claim, process=me, turn=0, asked_at=now, granted_at=now)
+    return True
 
 
 def holds_place(tables: MemoryTables, execution_id: str) -> bool:

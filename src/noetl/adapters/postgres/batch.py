@@ -11,6 +11,8 @@ from typing import Any
 from msgspec.structs import astuple
 
 from noetl.adapters.batching import DecisionBatch, DecisionChain
+from noetl.adapters.postgres.claiming import claim_columns
+from noetl.adapters.postgres.columns import storable, transposed
 
 WRITTEN, SNAPSHOT, PRINTED, NOTE, RELEASE = 19, 3, 7, 2, 2
 """How many columns the parts of the statement take."""
@@ -51,12 +53,13 @@ def everything(batch: DecisionBatch) -> list[Any]:
     holding = [name for name, chain in chains.items() if chain.holds]
     return [
         *_moved(batch, (chain for chain in chains.values() if chain.row is None)),
-        *_transposed(rows, WRITTEN),
-        *_transposed(snapshots, SNAPSHOT),
-        *_transposed(lines, PRINTED),
-        *_transposed(notes, NOTE),
-        *_transposed(releases, RELEASE),
+        *transposed(rows, WRITTEN),
+        *transposed(snapshots, SNAPSHOT),
+        *transposed(lines, PRINTED),
+        *transposed(notes, NOTE),
+        *transposed(releases, RELEASE),
         holding,
+        *claim_columns(chains),
     ]
 
 
@@ -76,13 +79,6 @@ def _moved(batch: DecisionBatch, chains: Iterable[DecisionChain]) -> list[str]:
     ]
 
 
-def storable(value: Any) -> Any:
-    """Text without what PostgreSQL cannot keep in one: U+0000 and halves of surrogate pairs."""
-    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
-        return value
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
 def _texts(column: list[str]) -> str:
     joined = BETWEEN.join(column)
     # A split must give back just what was joined; of nothing it makes no text at all.
@@ -93,8 +89,3 @@ def _texts(column: list[str]) -> str:
 
 def _numbers(column: list[int]) -> str:
     return ",".join(map(str, column))
-
-
-def _transposed(rows: list[tuple[Any, ...]], width: int) -> list[Any]:
-    """One array for each column."""
-    return list(zip(*rows, strict=True)) if rows else [()] * width

@@ -1,22 +1,18 @@
 """Limits on PostgreSQL: functions of the database, so that counting takes one round trip."""
 
-import hashlib
 from collections.abc import Sequence
-from typing import Final
 
 import asyncpg
 import msgspec
 from msgspec.structs import asdict
 
-from noetl.adapters.postgres.batch import storable
+from noetl.adapters.postgres.claiming import named
+from noetl.adapters.postgres.columns import storable
 from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.statements import SQL
 from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.adapters.sql import struct_of
 from noetl.ports.limits import UNBEGUN, LimitClaim, LimitPlace
-
-LONGEST_GROUP: Final = 400
-"""Bytes; a key has 500 characters at most, and a row of an index 2,704 bytes."""
 
 
 class PostgresLimits:
@@ -78,17 +74,6 @@ class PostgresLimits:
     async def places(self, execution_id: str) -> list[LimitPlace]:
         rows = await self._reader.rows("limit_places", execution_id)
         return [struct_of(LimitPlace, row) for row in rows]
-
-
-def named(group: str) -> str:
-    """
-    What is limited, as an index can hold it beside the longest key. All claims of a moment are one
-    statement: one that the database cannot keep would fail those of everybody.
-    """
-    text: str = storable(group)
-    if len(text.encode()) <= LONGEST_GROUP:
-        return text
-    return f"{text[:50]}…{hashlib.sha256(group.encode(errors='replace')).hexdigest()}"
 
 
 async def _drop_unbegun(connection: asyncpg.Connection) -> int:

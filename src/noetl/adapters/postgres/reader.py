@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from noetl.adapters.postgres.batch import storable
+from noetl.adapters.postgres.columns import storable
 from noetl.adapters.postgres.door import SETTINGS, Door, durable
 from noetl.adapters.postgres.faults import unavailable
 from noetl.adapters.postgres.statements import SQL

@@ -117,7 +117,8 @@ select
 
 -- name: append_all
 -- token, term, batch; columns of: moved executions, decisions, rows with the expected seq,
--- snapshots, printed lines, obeyed notes, released claims, executions that begin under a place
+-- snapshots, printed lines, obeyed notes, released claims, executions that begin under a place; of
+-- those that bring their claim: how many under each limit, under which limit each, what is kept
 with mine as (
     update noetl.process set batch = $3, xid = pg_current_xact_id()
     where token = $1 and term = $2
@@ -154,6 +155,32 @@ placed as (
     where execution_id = any ($46::text[]) and holder = '' and granted_at is not null
     for key share
 ),
+roomy as (
+    select limit_group
+    from noetl.limit_room($47::text[], $48::text[], $49::integer[], $50::integer[], $51::integer[])
+        as found (limit_group)
+    where exists (select from mine)
+),
+taken as (
+    insert into noetl.limit_claim (
+        execution_id, holder, limit_group, limit_key, at_once, total, seconds, priority, turn,
+        asked_at, granted_at, process
+    )
+    select
+        execution_id, '', limit_group, limit_key, at_once, total, 0, priority, 0, noetl.now_ms(),
+        noetl.now_ms(), $1
+    from unnest(
+        $54::text[], $55::text[], $56::text[], $57::integer[], $58::integer[], $59::integer[]
+    ) as given (execution_id, limit_group, limit_key, at_once, total, priority)
+    where limit_group in (select limit_group from roomy)
+    on conflict do nothing
+),
+-- Those that share a batch with their end leave no claim: `released` does not see what `taken` made.
+brought as (
+    select execution_id
+    from unnest($52::text[], $53::text[]) as given (execution_id, limit_group)
+    where limit_group in (select limit_group from roomy)
+),
 begun as (
     insert into noetl.execution (
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
@@ -166,7 +193,11 @@ begun as (
         origin_execution_id, origin_seq, seq
     from written
     where expected = 0 and exists (select from mine)
-        and (execution_id <> all ($46::text[]) or execution_id in (select execution_id from placed))
+        and (
+            execution_id <> all ($46::text[])
+            or execution_id in (select execution_id from placed)
+            or execution_id in (select execution_id from brought)
+        )
     on conflict do nothing
     returning execution_id
 ),

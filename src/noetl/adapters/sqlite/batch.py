@@ -7,10 +7,11 @@ stand where they must, and nobody else owns one (promise 4), is asked in a few s
 which ones to refuse.
 """
 
+import time
 from typing import Any
 
 import apsw
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from noetl.adapters.batching import DecisionBatch, DecisionChain
 from noetl.adapters.sqlite.statements import SQL, in_bulk
@@ -18,6 +19,7 @@ from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 COLUMNS = ExecutionRow.__struct_fields__
 STANDS_AT, APPEND_ONE, HOLDS = SQL["stands_at"], SQL["append_one"], SQL["holds_place"]
+HAS_ROOM, TAKE_PLACE = SQL["has_room"], SQL["take_place"]
 
 
 class Overtaken(Exception):
@@ -87,15 +89,23 @@ def _stands_at(connection: apsw.Connection, name: str, me: str) -> tuple[int, bo
     return seq, owner in (None, me)
 
 
-def _has_place(connection: apsw.Connection, name: str, chain: DecisionChain) -> bool:
-    """Whether what it rests on is there (LIMIT-3)."""
-    return not chain.holds or connection.execute(HOLDS, (name,)).fetchone() is not None
+def _has_place(connection: apsw.Connection, name: str, chain: DecisionChain, me: str) -> bool:
+    """Whether what it rests on is there, or there is room for the claim it brings (LIMIT-3)."""
+    if not chain.holds or connection.execute(HOLDS, (name,)).fetchone() is not None:
+        return True
+    if chain.claim is None:
+        return False
+    given = asdict(chain.claim)
+    room: Any = connection.execute(HAS_ROOM, given).fetchone()
+    if room[0] and not chain.passes:
+        connection.execute(TAKE_PLACE, given | {"now": int(time.time() * 1000), "process": me})
+    return bool(room[0])
 
 
 def _drop_overtaken(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None:
     for name, chain in list(batch.chains.items()):
         seq, mine = _stands_at(connection, name, me)
-        if seq != chain.expected or not mine or not _has_place(connection, name, chain):
+        if seq != chain.expected or not mine or not _has_place(connection, name, chain, me):
             batch.too_late(name, seq)
 
 
@@ -111,7 +121,7 @@ def _advance(
                 moved.append((name, chain.expected, me))
         elif chain.expected == 0:
             begun.append(tuple(chain.columns()))
-            if not _has_place(connection, name, chain):
+            if not _has_place(connection, name, chain, me):
                 raise Overtaken
         else:
             changed.append((*chain.columns(), chain.expected, me))

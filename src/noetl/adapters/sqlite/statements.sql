@@ -22,6 +22,27 @@ on conflict do nothing
 -- name: holds_place
 select 1 from limit_claim where execution_id = ? and holder = '' and granted_at is not null
 
+-- name: has_room
+-- Whether one more may begin, and nobody waits for that.
+select not exists (select 1 from limit_claim where limit_group = :group and granted_at is null)
+    and (:at_once is null or :at_once > (
+        select count(*) from limit_claim
+        where limit_group = :group and limit_key = :key and granted_at is not null
+    ))
+    and (:total is null or :total > (
+        select count(*) from limit_claim where limit_group = :group and granted_at is not null
+    ))
+
+-- name: take_place
+insert or ignore into limit_claim (
+    execution_id, holder, limit_group, limit_key, at_once, total, count, seconds, priority, turn,
+    asked_at, granted_at, process
+)
+values (
+    :execution_id, :holder, :group, :key, :at_once, :total, :count, :seconds, :priority, 0, :now,
+    :now, :process
+)
+
 -- name: standing_executions
 -- execution_id, expected, who writes; how many of them stand there and are nobody else's
 select count(*) from (values @rows(3)) as given

@@ -26,6 +26,12 @@ CLAIM = (
 )
 
 
+WAITING = (
+    "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+    " and datname = current_database()"
+)
+
+
 async def claimed(homes: PostgresHomes) -> tuple[Storage, Any]:
     """A process that is taken for dead before its start is committed, and its first decision."""
     home = await homes.open()
@@ -86,3 +92,45 @@ async def test_a_claim_that_ends_while_it_is_asked_for_has_an_answer(homes: Post
         await home.limits.release("a")
         await lock.rollback()
     assert await asked == [1, 0]
+
+
+def brought(home: Storage, name: str) -> Any:
+    """A first decision that brings its claim."""
+    mine = row(name, owner=home.owners.me)
+    claim = LimitClaim(execution_id=name, group="g", at_once=1)
+    return decision(name, 0, row=mine, holds=True, claim=claim)
+
+
+async def test_a_start_that_brings_its_claim_waits_for_nobody_who_counts(
+    homes: PostgresHomes,
+) -> None:
+    """Whoever has the lock may wait for a row of the same commit: both would wait for ever."""
+    home = await homes.open()
+    async with asking(homes.url) as counting:
+        lock = counting.transaction()
+        await lock.start()
+        await counting.fetch("select * from noetl.limit_grant('g')")
+        assert await answer_of(home.log.append(brought(home, "a"))) == "PlaceLost"
+        await lock.rollback()
+    home.log.forget("a")
+    assert await answer_of(home.log.append(brought(home, "a"))) == "ok"
+
+
+async def test_nobody_counts_while_a_start_that_brings_its_claim_is_committed(
+    homes: PostgresHomes,
+) -> None:
+    home, other = await homes.open(), await homes.open()
+    late = LimitClaim(execution_id="late", group="g", at_once=1)
+    async with asking(homes.url) as holding, asking(homes.url) as beside:
+        lock = holding.transaction()
+        await lock.start()
+        await holding.execute(SAME)
+        beginning = home.log.append(brought(home, "a"))
+        await writer_of(beside)  # it has counted, and waits for the row
+        asked = asyncio.ensure_future(other.limits.take([late]))
+        while (await beside.fetchval(WAITING)) < 2:
+            await asyncio.sleep(0)
+        assert not asked.done()
+        await lock.rollback()
+    assert await answer_of(beginning) == "ok"
+    assert await asked == [1]

@@ -8,7 +8,7 @@ from tests.contracts.homes import PostgresHomes, answer_of, decision, row, taken
 from tests.unit.adapters.postgres.asking import asking, commits_of, spans, until, writer_of
 from tests.unit.adapters.postgres.test_lost_answers import line
 
-from noetl.adapters.postgres.batch import storable
+from noetl.adapters.postgres.columns import storable
 from noetl.errors import LogUnavailable
 from noetl.ports.event_log import Snapshot
 
