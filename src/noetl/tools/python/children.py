@@ -247,13 +247,12 @@ class PythonChildren:
                     return
 
     def _later(self, name: str, seconds: float, what: Any) -> None:
-        if name not in self._timers and not self._closed:
-            loop = asyncio.get_running_loop()
-            self._timers[name] = loop.call_later(seconds, self._fire, name, what)
+        def fire() -> None:
+            del self._timers[name]
+            what()
 
-    def _fire(self, name: str, what: Any) -> None:
-        del self._timers[name]
-        what()
+        if name not in self._timers and not self._closed:
+            self._timers[name] = asyncio.get_running_loop().call_later(seconds, fire)
 
     def _start_spare(self) -> None:
         if len(self._spares) < SPARES and self.count < self._most:
