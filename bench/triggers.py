@@ -8,10 +8,8 @@ from time import perf_counter, process_time
 from typing import Any
 
 import apsw
-import uvloop
 from msgspec.structs import astuple, replace
 
-from bench.engine import as_started
 from bench.figure import Figure
 from bench.playbooks import chain
 from bench.size import sized
@@ -26,7 +24,7 @@ WAITING = sized(100_000)
 DUE = sized(2_000)
 LOOKED = sized(5, small=1)
 """Seconds for which an idle server is watched, each time."""
-REPEATS = sized(5, small=1)
+REPEATS = sized(3, small=1)
 BESIDE = sized(200)
 TRIGGER = """\
 apiVersion: noetl.io/v2
@@ -39,15 +37,9 @@ spec:
 
 
 def figures() -> Iterator[Figure]:
-    """By the loop and the interpreter that a server has."""
-    with as_started():
-        yield from measured()
-
-
-def measured() -> Iterator[Figure]:
-    idle = [uvloop.run(share(WAITING)) for _ in range(REPEATS)]
+    idle = [asyncio.run(share(WAITING)) for _ in range(REPEATS)]
     yield Figure.of("idle server, 100,000 schedules / a core", idle, [1000.0], 0.02, "ms/s")
-    usual, late, rate = zip(*(uvloop.run(latencies()) for _ in range(REPEATS)), strict=True)
+    usual, late, rate = zip(*(asyncio.run(latencies()) for _ in range(REPEATS)), strict=True)
     yield Figure.of("p95 of others while 2,000 fire / without", [*late], [*usual], 2.0, "ms")
     yield Figure.of("schedules that fire beside them / 1 s", [*rate], [1.0], 200, "/s", False)
 
@@ -76,7 +68,7 @@ async def latencies() -> tuple[float, float, float]:
         async with at_work(plane):
             for _ in range(BESIDE):  # the first ones pay for what is imported and opened
                 await one(plane, entry.path)
-            without = [await one(plane, entry.path) for _ in range(3 * BESIDE)]
+            without = [await one(plane, entry.path) for _ in range(5 * BESIDE)]
             plane.starts.watching = 0  # nothing counts as missed
             now = now_ms()
             (found,) = await plane.storage.triggers.page(limit=1)
@@ -91,7 +83,6 @@ async def latencies() -> tuple[float, float, float]:
             while not firing.done():
                 beside.append(await one(plane, entry.path))
             rate = DUE / (perf_counter() - begun)
-            without += [await one(plane, entry.path) for _ in range(3 * BESIDE)]
         await plane.close()
     return percentile(without), percentile(beside), rate
 

@@ -37,10 +37,10 @@ TAKEN = 2
 """Lease times for which a row that is due is this server's: if it dies, another takes it then."""
 BATCH = 50
 """Triggers that are taken, and whose rows are written, together."""
-AT_ONCE = 4
-"""Triggers that start together; then everybody else has as much time as they took."""
-LONGEST_REST = 0.02
-"""Seconds: of a log that is slow all the same so many start."""
+AT_ONCE = 3
+"""Triggers that start together; then everybody else has as much of the event loop as they had."""
+LONGEST_REST = 0.005
+"""Seconds; where others keep the loop busy, they have had their turns already."""
 RECHECK = 1_000
 """Milliseconds between two looks whether the execution that a start waits for has ended."""
 LONGEST_REASON = 1000
@@ -93,29 +93,18 @@ class TriggerStarts:
 
     async def _deal_with(self, rows: Sequence[TriggerRow], now: int) -> None:
         """
-        A few at once, with a rest after them as long as they took of the loop and of the log, so
-        that others are served as well (decision 0101). Their rows are written with what the next
-        ones write: what is lost before that comes again, and starts nothing twice (START-2).
+        A few at once, with a rest after them as long as the loop worked meanwhile, so that others
+        are served as well. All rows share a commit at the end: what is lost before it comes again,
+        and starts nothing twice (START-2).
         """
-        faults: list[BaseException | None] = []
-        before: list[tuple[TriggerRow, TriggerRow | BaseException | None]] = []
+        turns: list[TriggerRow | BaseException | None] = []
         for place in range(0, len(rows), AT_ONCE):
-            began, some = time.monotonic(), rows[place : place + AT_ONCE]
-            starting = asyncio.gather(
-                *(self._turn(row, now) for row in some), return_exceptions=True
-            )
-            settled, turns = await asyncio.gather(self._settled(before), starting)
-            faults += settled
-            before = list(zip(some, turns, strict=True))
-            await asyncio.sleep(min(time.monotonic() - began, LONGEST_REST))
-        self._tell(rows, faults + await self._settled(before))
-
-    async def _settled(
-        self, turns: list[tuple[TriggerRow, TriggerRow | BaseException | None]]
-    ) -> list[BaseException | None]:
-        """Write these rows; what was wrong with each."""
-        settling = (self._settle(row, turn) for row, turn in turns)
-        return await asyncio.gather(*settling, return_exceptions=True)
+            worked = time.thread_time()
+            some = (self._turn(row, now) for row in rows[place : place + AT_ONCE])
+            turns += await asyncio.gather(*some, return_exceptions=True)
+            await asyncio.sleep(min(time.thread_time() - worked, LONGEST_REST))
+        settling = (self._settle(row, turn) for row, turn in zip(rows, turns, strict=True))
+        self._tell(rows, await asyncio.gather(*settling, return_exceptions=True))
 
     async def _settle(self, row: TriggerRow, turn: TriggerRow | BaseException | None) -> None:
         if isinstance(turn, BaseException):
