@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -19,7 +18,6 @@ from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
 from bench.size import sized
 from noetl.adapters.sqlite.database import CHECKPOINT_PAGES
-from noetl.cli.running.attend import settle_interpreter
 from noetl.messages.events import Event, IterationDone, StepDone
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
@@ -50,18 +48,18 @@ EVENT: dict[str, Any] = {
 
 
 def figures() -> list[Figure]:
-    with TemporaryDirectory() as folder, as_started():
+    with TemporaryDirectory() as folder, quiet_collector():
         return asyncio.run(measure(Path(folder)))
 
 
 @contextmanager
-def as_started() -> Iterator[None]:
-    """The interpreter as every process of NoETL sets it: its collector, and turns of threads."""
+def quiet_collector() -> Iterator[None]:
+    """As `noetl run` sets it: what was loaded stays, and the collector looks seldom."""
     gc.collect()
-    before, turn = gc.get_threshold(), sys.getswitchinterval()
-    settle_interpreter()
+    gc.freeze()
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
     yield
-    sys.setswitchinterval(turn)
     gc.set_threshold(*before)
     gc.unfreeze()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-from bench.engine import as_started, run, steps_in
+from bench.engine import quiet_collector, run, steps_in
 from bench.figure import Figure
 from bench.playbooks import turns
 from bench.size import sized
@@ -24,7 +24,7 @@ REPEATS = sized(5)
 
 
 def figures() -> list[Figure]:
-    with TemporaryDirectory() as folder, as_started():
+    with TemporaryDirectory() as folder, quiet_collector():
         return asyncio.run(measure(Path(folder)))
 
 

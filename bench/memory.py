@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.engine import as_started, run
+from bench.engine import quiet_collector, run
 from bench.figure import Figure
 from bench.playbooks import loop
 from bench.size import sized
@@ -45,7 +45,7 @@ def peak(count: int) -> float:
 
 
 async def looped(count: int) -> None:
-    with TemporaryDirectory() as folder, as_started():
+    with TemporaryDirectory() as folder, quiet_collector():
         local = await LocalNode.open(Settings(home=Path(folder)))
         await run(local, loop("parallel"), {"numbers": list(range(count))})
         await local.close()

@@ -14,7 +14,7 @@ import uvloop
 from psycopg_pool import AsyncConnectionPool
 from tests.support.postgres import running
 
-from bench.engine import as_started, between, noting, run
+from bench.engine import between, noting, quiet_collector, run
 from bench.figure import Figure
 from bench.http_tool import serving
 from bench.log import raw_commit, raw_file
@@ -56,7 +56,7 @@ POSTGRES = """    tool:
 
 
 def figures() -> Iterator[Figure]:
-    with TemporaryDirectory() as folder, as_started():
+    with TemporaryDirectory() as folder, quiet_collector():
         for one in (steps, whole, iterations):
             yield uvloop.run(one(Path(folder)))
     with TemporaryDirectory() as folder, serving() as url:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.garbage import set_aside
 
-from noetl.cli.running.attend import settle_interpreter
+from noetl.cli.running.attend import settle_garbage
 
 TICK = 0.025
 FLOOR = 0.2
@@ -73,7 +73,7 @@ async def no_stall() -> AsyncIterator[None]:
     with subprocess.Popen([sys.executable, "-c", IDLE], text=True, **pipes) as idle:  # type: ignore[call-overload]
         assert idle.stdout.readline() == "ready\n"
         gc.collect()
-        settle_interpreter()  # as every process of ours; what the test runner keeps is not measured
+        settle_garbage()  # as every process of ours; what the test runner keeps is not measured
         busy = Ticker()
         busy.tick()
         try:

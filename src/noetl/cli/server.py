@@ -130,10 +130,10 @@ def demand_framework(command: str) -> None:
 def in_foreground(settings: Settings, workers: int, shards: int) -> int:
     from noetl.cli.background.serving import run_server
     from noetl.cli.background.sharding import run_shards
-    from noetl.cli.running.attend import runner, settle_interpreter
+    from noetl.cli.running.attend import runner, settle_garbage
 
     with PidFile(settings.home, NAME).held("a server") as held:
-        settle_interpreter()
+        settle_garbage()
         if shards > 1:
             runner()(run_shards(settings, held, shards=shards, workers=workers))
         else:
@@ -144,10 +144,10 @@ def in_foreground(settings: Settings, workers: int, shards: int) -> int:
 def as_shard(settings: Settings, workers: int, place: int, *, with_parent: bool) -> int:
     """One of several servers of the home; the process that started it holds the home's own file."""
     from noetl.cli.background.serving import run_server
-    from noetl.cli.running.attend import runner, settle_interpreter
+    from noetl.cli.running.attend import runner, settle_garbage
 
     with shard_file(settings.home, place).held("a shard", with_server=True) as held:
-        settle_interpreter()
+        settle_garbage()
         runner()(run_server(settings, held, workers=workers, shard=with_parent))
     return exits.OK
 

@@ -122,10 +122,10 @@ def with_line(settings: Settings, target: Target, *, by_server: bool) -> Setting
 
 def in_foreground(settings: Settings, place: int | None, *, with_parent: bool) -> int:
     from noetl.cli.background.working import place_of, work
-    from noetl.cli.running.attend import runner, settle_interpreter
+    from noetl.cli.running.attend import runner, settle_garbage
 
     with place_of(settings, place, with_server=with_parent) as held:
-        settle_interpreter()
+        settle_garbage()
         runner()(work(settings, held, with_parent=with_parent))
     return exits.OK
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import heapq
-import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,14 +18,8 @@ if TYPE_CHECKING:
     from noetl.server.active import ActiveExecution
     from noetl.server.server import Server
 
-AT_ONCE = 25
-"""Waits that end with one row of the log: about a millisecond, and others have their turn."""
-
-SHARE = 2
-"""While clocks strike, the loop works for one part in so many of the time, all that it does."""
-
-LONGEST_REST = 0.02
-"""Seconds; where others keep the loop busy, clocks strike all the same."""
+AT_ONCE = 200
+"""Waits that end with one row of the log: others have their turn in between."""
 
 LOOK = 30.0
 """Seconds after which a timer looks at the clock again: somebody may have set it."""
@@ -36,16 +29,10 @@ Due = tuple[int, str, str]
 
 
 class Strikes:
-    """
-    Clocks of many executions often strike at once: one a turn of the loop, and the next when the
-    loop has been free for as long as it worked since, whatever it did. What becomes due meanwhile
-    ends together, with fewer rows (decision 0100).
-    """
+    """Clocks of many executions often strike at once: one a turn of the loop, others in between."""
 
     def __init__(self) -> None:
         self._due: deque[Callable[[], None]] = deque()
-        self._since = self._worked = -math.inf
-        """When the last one struck, by the clock of the loop, and by what its thread had worked."""
 
     def add(self, strike: Callable[[], None]) -> None:
         self._due.append(strike)
@@ -53,16 +40,9 @@ class Strikes:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        loop = asyncio.get_running_loop()
-        now, worked = loop.time(), time.thread_time()
-        rested = self._since + min(LONGEST_REST, SHARE * (worked - self._worked))
-        if now < rested:
-            loop.call_at(rested, self._turn)  # and looks again: it may have worked since
-            return
-        self._since, self._worked = now, worked
         strike = self._due.popleft()
         if self._due:
-            loop.call_soon(self._turn)
+            asyncio.get_running_loop().call_soon(self._turn)
         strike()
 
 

@@ -25,7 +25,7 @@ from noetl.server.timers import arm_step, now
 if TYPE_CHECKING:
     from noetl.server.server import Server
 
-TURN = 0.002
+TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
 
 ENDS = frozenset((e.StepDone, e.StepFailed, e.LoopDone))

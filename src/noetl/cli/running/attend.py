@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,12 +33,6 @@ many young values at once that everybody waits for it.
 """
 
 
-THREAD_TURN = 0.0005
-"""
-Seconds for which a thread keeps the interpreter while another wants it. The thread that writes a
-home wants it many times in each commit, and everybody who waits for the commit waits for that.
-"""
-
 READ_AT_ONCE = 20_000
 """Events of a log that are read to say more about a failure; of a longer one `explain` does."""
 
@@ -56,7 +49,7 @@ class Attended(msgspec.Struct, frozen=True):
 
 def attend(settings: Settings, begin: Begin, show: Show, *, brief: bool) -> Attended:
     """Open the home, begin, show what happens, wait for the end, leave in good order."""
-    settle_interpreter()
+    settle_garbage()
     # Else asyncio sets a handler of its own, which `_attend` replaces.
     signal.signal(signal.SIGINT, interrupt)
     run = asyncio.run if brief else runner()
@@ -76,11 +69,10 @@ def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
     return uvloop.run
 
 
-def settle_interpreter() -> None:
-    """What is imported stays; cycles are looked for less often; threads have short turns."""
+def settle_garbage() -> None:
+    """What is imported stays; cycles are looked for less often."""
     gc.freeze()
     gc.set_threshold(*GARBAGE)
-    sys.setswitchinterval(THREAD_TURN)
 
 
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
