@@ -10,7 +10,6 @@ from tests.mutants.mutant import (
     REPLAY,
     SCOPE,
     SECRETS,
-    SIMULATION,
     TAKE_OVER,
     TASK,
     Mutant,
@@ -312,7 +311,7 @@ ELSEWHERE = (
         "server/limits.py",
         "        if not self._server.is_active(active):\n            return  # it was loaded again",
         "        if False:\n            return  # it was loaded again",
-        SIMULATION,
+        ("tests/unit/server/test_limits.py",),
         "a token never hears of its place, for its former state asked after it",
     ),
 )
