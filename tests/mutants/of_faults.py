@@ -174,11 +174,11 @@ OF_FAULTS = (
     ),
     planted(
         "T18",
-        "adapters/memory/event_log.py",
-        "        if decision.holds and not",
-        "        if False and not",
-        "tests/simulation/test_simulation.py::test_what_failed_once_holds",
-        "a start begins under a place that is another's by now",
+        "adapters/memory/limits.py",
+        "of_key < claim.at_once)",
+        "of_key <= claim.at_once)",
+        "tests/simulation/test_simulation.py::test_seeds",
+        "one more runs than the limit says",
     ),
     planted(
         "T19",
