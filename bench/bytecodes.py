@@ -90,7 +90,7 @@ async def iterations(local: LocalNode, text: str, payload: dict[str, Any]) -> Co
         with counting(found[-1]):
             await run(local, text, {**payload, "numbers": list(range(number))})
     few, many = found
-    return Counter({code: (many[code] - few[code]) / (MANY - FEW) for code in many})  # type: ignore[misc]
+    return Counter({code: (many[code] - few[code]) / (MANY - FEW) for code in many})
 
 
 async def calls(bare: Bare) -> float:
