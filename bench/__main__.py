@@ -26,6 +26,7 @@ BENCHES = {
     "postgres_log": "bench.postgres_log",
     "engine": "bench.engine",
     "real_work": "bench.real_work",
+    "bytecodes": "bench.bytecodes",
     "memory": "bench.memory",
     "long": "bench.long",
     "waits": "bench.waits",

@@ -2,13 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import aiohttp
+import apsw
 import msgspec
 import uvloop
 from psycopg_pool import AsyncConnectionPool
@@ -18,6 +22,9 @@ from bench.engine import between, noting, quiet_collector, run
 from bench.figure import Figure
 from bench.http_tool import serving
 from bench.log import raw_commit, raw_file
+from bench.peers.environments import is_installed
+from bench.peers.registry import WORKS, Peer, peers
+from bench.peers.running import results_of
 from bench.playbooks import FIBONACCI, HEAD, chain
 from bench.python_tool import Bare
 from bench.size import sized
@@ -31,8 +38,7 @@ ITERATIONS = sized(10_000)
 CALLS = sized(3_000)
 AT_ONCE = 100
 CHILDREN, POOL = 8, 10
-BURR = 0.048
-"""Seconds in which Burr 0.43 runs 40 tasks of fibonacci(10) in its own process, on SQLite."""
+TASKS = WORKS["W4"].count
 PYTHON = """    tool:
       - task:
           kind: python
@@ -96,12 +102,31 @@ async def steps(folder: Path) -> Figure:
 
 async def whole(folder: Path) -> Figure:
     """From nothing but a home to the end: the child's start is counted."""
-    seconds = []
+    burr = peers()["burr"]
+    beside = is_installed(burr)
+    raw = raw_file(folder / "whole.db", CHECKPOINT_PAGES)
+    ours, theirs = [], []
     for number in range(REPEATS):
         local = await LocalNode.open(Settings(home=folder / f"whole{number}"))
-        seconds.append(await run(local, chain(40, FIBONACCI)))
+        ours.append(await run(local, chain(TASKS, FIBONACCI)))
         await local.close()
-    return Figure.of("40 python tasks, whole / Burr", seconds, [BURR], 1.0, "s")
+        theirs += of_burr(burr) if beside else [least(raw)]
+    raw.close()
+    other = "Burr" if beside else "least"
+    return Figure.of(f"40 python tasks, whole / {other}", ours, theirs, 1.0 if beside else 1.5, "s")
+
+
+def of_burr(burr: Peer) -> list[float]:
+    """The same tasks in the process of Burr, which was warmed up."""
+    found = [result.value for result in results_of(burr, ["W4"])]
+    return [value for value in found if value is not None]
+
+
+def least(raw: apsw.Connection) -> float:
+    """Where Burr is not installed: a commit for each task, and the start of one child."""
+    began = perf_counter()
+    subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
+    return perf_counter() - began + sum(raw_commit(raw) for _ in range(TASKS))
 
 
 async def iterations(folder: Path) -> Figure:
@@ -124,13 +149,7 @@ async def iterations(folder: Path) -> Figure:
 
 async def with_http(folder: Path, url: str) -> Figure:
     local = await LocalNode.open(Settings(home=folder / "home"))
-    jar, connector = aiohttp.DummyCookieJar(), aiohttp.TCPConnector(limit=AT_ONCE)
-    async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as session:
-
-        async def bare() -> None:
-            async with session.get(f"{url}/small") as answer:
-                msgspec.json.decode(await answer.read())
-
+    async with http_call(url) as bare:
         found = await in_turn(local, each(HTTP), bare, {"url": url})
     await local.close()
     return Figure.of("http iterations / bare aiohttp", *found, 0.5, "/s", at_most=False)
@@ -138,6 +157,28 @@ async def with_http(folder: Path, url: str) -> Figure:
 
 async def with_postgres(folder: Path, url: str) -> Figure:
     local = await LocalNode.open(Settings(home=folder / "home"))
+    async with postgres_call(url) as bare:
+        found = await in_turn(local, each(POSTGRES, HEAD + KEYCHAIN), bare, {})
+    await local.close()
+    return Figure.of("postgres iterations / bare psycopg", *found, 0.5, "/s", at_most=False)
+
+
+@asynccontextmanager
+async def http_call(url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """What a task of the loop asks for, by the bare library."""
+    jar, connector = aiohttp.DummyCookieJar(), aiohttp.TCPConnector(limit=AT_ONCE)
+    async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as session:
+
+        async def bare() -> None:
+            async with session.get(f"{url}/small") as answer:
+                msgspec.json.decode(await answer.read())
+
+        yield bare
+
+
+@asynccontextmanager
+async def postgres_call(url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """The same of a database that is empty."""
     async with AsyncConnectionPool(
         url, min_size=POOL, max_size=POOL, kwargs={"autocommit": True}
     ) as pool:
@@ -149,9 +190,7 @@ async def with_postgres(folder: Path, url: str) -> Figure:
             async with pool.connection() as connection:
                 await (await connection.execute("select a, b from t where a = %s", [1])).fetchall()
 
-        found = await in_turn(local, each(POSTGRES, HEAD + KEYCHAIN), bare, {})
-    await local.close()
-    return Figure.of("postgres iterations / bare psycopg", *found, 0.5, "/s", at_most=False)
+        yield bare
 
 
 async def in_turn(

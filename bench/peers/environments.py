@@ -22,16 +22,29 @@ def python_of(peer: Peer) -> Path:
     """Its interpreter, with what is pinned for it; ours is this one."""
     if peer.ours:
         return Path(sys.executable)
-    folder = PLACE / (peer.environment or peer.name)
-    python, pinned = folder / "bin" / "python", folder / "pinned"
-    wanted = "\n".join(peer.packages)
-    if pinned.exists() and pinned.read_text() == wanted:
+    folder = folder_of(peer)
+    python = folder / "bin" / "python"
+    if is_installed(peer):
         return python
     shutil.rmtree(folder, ignore_errors=True)
     uv("venv", "--python", sys.executable, str(folder))
     uv("pip", "install", "--compile-bytecode", "--python", str(python), *peer.packages)
-    pinned.write_text(wanted)
+    (folder / "pinned").write_text(pins_of(peer))
     return python
+
+
+def folder_of(peer: Peer) -> Path:
+    return PLACE / (peer.environment or peer.name)
+
+
+def pins_of(peer: Peer) -> str:
+    return "\n".join(peer.packages)
+
+
+def is_installed(peer: Peer) -> bool:
+    """Whether it is there already, in the versions that are pinned for it."""
+    pinned = folder_of(peer) / "pinned"
+    return pinned.exists() and pinned.read_text() == pins_of(peer)
 
 
 def uv(*arguments: str) -> None:

@@ -1,7 +1,7 @@
 """What a worker's report adds to the log: its own events, and what the server knows better."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -92,6 +92,12 @@ def whole_iteration(events: list[e.Event], at: int) -> int:
     if type(first) is not e.IterationStarted or first.parent_id is not None:
         return 0
     prefix = f"{first.iteration_id}."
+    rest = events[at + 1 : at + 4]
+    if [*map(type, rest)] == ONE_TASK:  # the most common one, at a glance
+        task, done, end = cast(OneTask, rest)
+        own = task.task_run_id == done.task_run_id and done.task_run_id.startswith(prefix)
+        if own and is_plain(done) and same_iteration(first, end):
+            return 4 if done.task_run_id[len(prefix) :].isdecimal() else 0
     for last in range(at + 1, len(events)):
         event = events[last]
         if type(event) is e.TaskStarted:
@@ -105,6 +111,11 @@ def whole_iteration(events: list[e.Event], at: int) -> int:
         if not plain or not event.task_run_id.removeprefix(prefix).isdecimal():
             return 0
     return 0
+
+
+OneTask = tuple[e.TaskStarted, e.TaskDone, e.IterationDone]
+"""What follows the start of an iteration with one task that was called once."""
+ONE_TASK: list[type[e.Event]] = [e.TaskStarted, e.TaskDone, e.IterationDone]
 
 
 def same_iteration(first: e.IterationEvent, last: e.IterationEvent) -> bool:

@@ -20,6 +20,7 @@ from noetl.expression.output import text
 from noetl.messages.reference import Reference
 
 SEQUENCES: Final = (str, list, tuple)
+TEXT: Final = frozenset({str})
 Binary = Callable[[Evaluation, Any, Any], Any]
 
 
@@ -106,6 +107,12 @@ def comparable(evaluation: Evaluation, value: Any) -> Any:
 
 def concatenate(evaluation: Evaluation, values: tuple[Any, ...], escaping: bool = False) -> str:
     """`a ~ b`."""
+    if not escaping and TEXT.issuperset(map(type, values)):
+        length = fits(sum(map(len, values)), "joined text")
+        joined = "".join(values)
+        if joined.isascii():  # else each text is weighed by itself
+            evaluation.charge(1 + length // CHARACTERS_PER_TURN)
+            return joined
     texts = [
         value if isinstance(value, Markup) else text(evaluation, evaluation.body(value))
         for value in values

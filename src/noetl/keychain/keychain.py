@@ -16,6 +16,7 @@ from noetl.keychain.providers.nearby import EnvironmentProvider, FileProvider
 from noetl.keychain.providers.vault import VaultProvider
 from noetl.keychain.seals import Seals
 from noetl.keychain.store import Store
+from noetl.masking import KNOWN
 from noetl.playbook.model import KeychainEntry
 from noetl.playbook.plan import Plan
 from noetl.playbook.suggest import did_you_mean
@@ -42,6 +43,8 @@ class Keychain:
         self.seals = Seals(store)
         self._asking = Asking()
         self._once = Once()
+        self._masked: dict[str, tuple[int, Fields]] = {}
+        """What was last unlocked by a name, and since when nothing became known or forgotten."""
         self._tokens = AccessTokens(self._asking, self._once)
         self._providers: dict[str, SecretProvider] = {
             "environment": EnvironmentProvider(environment),
@@ -55,7 +58,11 @@ class Keychain:
         """The fields of the credential `name`, its `kind` among them; all of it is masked."""
         await self.seals.make_ready()
         kind, fields = await self._found(plan, name, DEEPEST)
-        await register_aside(fields)
+        if self._masked.get(name) != (KNOWN.generation, fields):
+            before = KNOWN.generation
+            await register_aside(fields)
+            if KNOWN.generation == before:  # all of it was known, and nothing is forgotten since
+                self._masked[name] = (before, fields)
         if kind == "oauth2":
             return {"kind": "bearer", "token": await self._tokens.token(name, fields)}
         return {**fields, "kind": kind}

@@ -28,7 +28,8 @@ class Seals:
 
     async def make_ready(self) -> None:
         """Whoever unlocks a secret may have to record it: a key that is wrong shows here."""
-        await self._store.log_key()
+        if not self.ready:
+            await self._store.log_key()
 
     @property
     def ready(self) -> bool:

@@ -1,13 +1,17 @@
-"""How large a value is, roughly and without writing it down."""
+"""How large a value is, roughly."""
 
 from typing import Any
 
 import msgspec
 
+from noetl.messages.codec import encode_shown
 from noetl.messages.reference import Reference
 
 PATIENCE = 5_000
 """Values looked at before the rest is estimated from them."""
+
+LONGEST = 65_536
+"""Characters of JSON: of a longer one fewer values are looked at than it has."""
 
 
 def rough_size(value: Any) -> int:
@@ -17,12 +21,39 @@ def rough_size(value: Any) -> int:
         return len(value) + 2
     if kind is not dict and kind is not list:
         return 8
-    size = _whole_size(value)
+    size = _written_size(value)
+    if size is None:
+        size = _whole_size(value)
     return _size_so_far(value) if size is None else size
 
 
+def _written_size(value: Any) -> int | None:
+    """
+    What `_whole_size` comes to, told from the JSON: to write a value and to count in it what it is
+    made of takes a tenth of the time of walking through it. None where the JSON does not tell.
+    """
+    try:
+        text = encode_shown(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    if "\\" in text or "$" in text or len(text) > LONGEST:
+        return None  # what stands there otherwise than in memory: escaped, or by reference
+    pieces = text.split('"')
+    bare = "s".join(pieces[::2])  # every text and key is one letter now
+    commas, keys = bare.count(","), bare.count(":")
+    containers = bare.count("{") + bare.count("[")
+    empty = bare.count("{}") + bare.count("[]")
+    if commas + containers - empty >= PATIENCE:
+        return None
+    strings = len(pieces) // 2
+    texts = strings - keys
+    others = commas + 1 - empty - texts
+    written = len(bare) - strings - keys - commas - 2 * containers
+    return len(text) + 2 - containers - empty + texts + 8 * others - written
+
+
 def _whole_size(value: Any) -> int | None:
-    """The same where all of it is looked at; None if that is too much."""
+    """The size where all of it is looked at; None if that is too much."""
     size, left, pending = 2, PATIENCE - 1, [value]
     for part in pending:  # it grows meanwhile
         left -= len(part)

@@ -5,6 +5,7 @@ Ids are derived, so that the header which a task sends and the spans which are e
 (EVT-6) say the same. The header is `traceparent` of W3C Trace Context.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 
 from noetl.late import late
@@ -19,6 +20,7 @@ _HEADER = late(
 )
 
 
+@lru_cache(256)
 def trace_id(known: str) -> str:
     """32 hexadecimal digits for the `trace_id` of the envelope, which may be of any form."""
     if _HEX_TRACE.fullmatch(known):

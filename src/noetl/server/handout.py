@@ -211,7 +211,7 @@ class Handout:
     def tidy(self, active: ActiveExecution, events: list[e.Event]) -> None:
         """Tools drop what lived as long as a run, and at the end what lived for the execution."""
         server, execution_id = self._server, active.execution.execution_id
-        for event in events:
+        for event in events if not ENDS.isdisjoint(map(type, events)) else ():
             if type(event) not in ENDS or not isinstance(event, e.StepEvent):
                 continue
             if isinstance(event, e.LoopDone) and event.parent_id is not None:

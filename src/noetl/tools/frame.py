@@ -1,6 +1,8 @@
 """The frame of a call: what `_run` raises becomes an outcome, and every outcome has its block."""
 
+import asyncio
 from abc import abstractmethod
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, ClassVar
 
 import msgspec
@@ -9,6 +11,13 @@ from noetl.errors import CredentialMissing
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import Tool, ToolCall, Workplace
+
+UNBOUNDED = nullcontext()
+
+
+def within(seconds: float | None) -> AbstractAsyncContextManager[Any]:
+    """`asyncio.timeout`, which takes its time also where nothing is to be bounded."""
+    return UNBOUNDED if seconds is None else asyncio.timeout(seconds)
 
 
 class FramedTool(Tool):

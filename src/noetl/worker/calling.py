@@ -1,6 +1,7 @@
 """From rendered inputs to one outcome: typed inputs, knobs, timeout, the call itself."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +15,8 @@ from noetl.messages.outcome import Outcome, completed, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.asks import CallTool
 from noetl.playbook.model import Timeout
-from noetl.tools.tool import ToolCall
+from noetl.playbook.plan import TaskPlan
+from noetl.tools.tool import Tool, ToolCall, Workplace
 from noetl.worker.caching import holds_secret
 
 if TYPE_CHECKING:
@@ -52,52 +54,33 @@ def clipped(value: Any) -> Any:
 
 async def called(part: "PartWork", ask: CallTool) -> Outcome:
     """The call itself; whatever goes wrong on the way is an outcome that the policy sees."""
-    tool = part.worker.tools.get(ask.task.kind)
-    if tool is None:
-        return failed("not_found", f"this worker has no tool of kind '{ask.task.kind}'")
+    task = ask.task
+    ready = part.ready.get(task.label)
+    if ready is None or ready.task is not task:
+        tool = part.worker.tools.get(task.kind)
+        if tool is None:
+            return failed("not_found", f"this worker has no tool of kind '{task.kind}'")
+        ready = part.ready[task.label] = ready_for(part, task, tool)
     try:
         values = await loaded(part, ask) if holds_reference(ask.inputs) else ask.inputs
-        inputs = msgspec.convert(values, ask.task.inputs, strict=False)
+        inputs = msgspec.convert(values, task.inputs, strict=False)
     except msgspec.ValidationError as fault:
-        return failed("input", f"task '{ask.task.label}': {misfit_words(fault)}")
+        return failed("input", f"task '{task.label}': {misfit_words(fault)}")
     except BodyLost as lost:
         return failed("result", str(lost))
     except RecursionError:  # a body of the world, which nobody has looked into before
-        return failed("result", f"task '{ask.task.label}': of its inputs, {TOO_DEEP}")
-    spec = ask.task.spec
-    command = part.command
-    bounds = part.worker.tools.bounds
+        return failed("result", f"task '{task.label}': of its inputs, {TOO_DEEP}")
     call: ToolCall[Any] = ToolCall(
-        inputs=inputs,
-        execution_id=command.execution_id,
-        step=command.step,
-        label=ask.task.label,
-        task_run_id=ask.task_run_id,
-        attempt=ask.attempt,
-        trace_id=command.trace_id,
-        timeout=spec.timeout or NO_TIMEOUT,
-        pool=spec.pool,
-        client_retries=spec.client_retries,
-        resources=spec.resources,
-        shared=part.plan.executor.isolation == "shared",
-        scratch=f"{command.execution_id}/{command.step_run_id}",
-        folder=part.folder or bounds.files,
-        files=bounds.files,
-        private=bounds.private,
-        max_inline=part.plan.limits.max_payload_bytes,
+        inputs=inputs, task_run_id=ask.task_run_id, attempt=ask.attempt, **ready.fields
     )
-    total = call.timeout.total
-    late = total
-    if total is not None and getattr(tool, "keeps_time", False):
-        late = total + NET
-    workplace = part.worker.workplace(part, ask.task.kind)
     try:
-        async with part.worker.slot(ask.task.kind):
-            if late is None:
-                return writable(await tool.call(call, workplace))
-            async with asyncio.timeout(late):
-                return writable(await tool.call(call, workplace))
+        async with ready.slot:
+            if ready.late is None:
+                return writable(await ready.tool.call(call, ready.workplace))
+            async with asyncio.timeout(ready.late):
+                return writable(await ready.tool.call(call, ready.workplace))
     except TimeoutError as fault:
+        total = call.timeout.total
         if total is None:  # the tool's own, which it should have told as an outcome
             return failed("internal", f"TimeoutError: {fault}")
         return failed("timeout", f"the task took longer than {total:g} s", retryable=True)
@@ -105,6 +88,51 @@ async def called(part: "PartWork", ask: CallTool) -> Outcome:
         raise
     except Exception as fault:  # a tool may not raise (its contract); one that does is not our end
         return failed("internal", f"{type(fault).__name__}: {fault}")
+
+
+class ReadyTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What all calls of one task in a part have in common."""
+
+    task: TaskPlan
+    tool: Tool
+    workplace: Workplace
+    slot: AbstractAsyncContextManager[None]
+    late: float | None
+    """Seconds after which a call is cancelled."""
+    fields: dict[str, Any]
+    """Of its `ToolCall`."""
+
+
+def ready_for(part: "PartWork", task: TaskPlan, tool: Tool) -> ReadyTask:
+    spec, command, bounds = task.spec, part.command, part.worker.tools.bounds
+    timeout = spec.timeout or NO_TIMEOUT
+    late = timeout.total
+    if late is not None and getattr(tool, "keeps_time", False):
+        late += NET
+    fields = {
+        "execution_id": command.execution_id,
+        "step": command.step,
+        "label": task.label,
+        "trace_id": command.trace_id,
+        "timeout": timeout,
+        "pool": spec.pool,
+        "client_retries": spec.client_retries,
+        "resources": spec.resources,
+        "shared": part.plan.executor.isolation == "shared",
+        "scratch": f"{command.execution_id}/{command.step_run_id}",
+        "folder": part.folder or bounds.files,
+        "files": bounds.files,
+        "private": bounds.private,
+        "max_inline": part.plan.limits.max_payload_bytes,
+    }
+    return ReadyTask(
+        task=task,
+        tool=tool,
+        workplace=part.worker.workplace(part, task.kind),
+        slot=part.worker.slot(task.kind),
+        late=late,
+        fields=fields,
+    )
 
 
 async def loaded(part: "PartWork", ask: CallTool) -> dict[str, Any]:
@@ -148,10 +176,13 @@ PLAIN = frozenset((str, int, float, bool, type(None)))
 
 def holds_reference(value: Any) -> bool:
     """Whether there is anything to load in the inputs."""
-    if type(value) in PLAIN:
-        return False
-    if isinstance(value, dict):
-        return any(map(holds_reference, value.values()))
-    if isinstance(value, list):
-        return any(map(holds_reference, value))
-    return isinstance(value, Reference)
+    pending = [value]
+    for one in pending:  # it grows meanwhile
+        if isinstance(one, dict):
+            one = one.values()
+        elif not isinstance(one, list):
+            if isinstance(one, Reference):
+                return True
+            continue
+        pending += [below for below in one if type(below) not in PLAIN]
+    return False

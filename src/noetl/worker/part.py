@@ -8,6 +8,8 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import UNSET
+
 from noetl.control.dispatch import Command
 from noetl.control.reducers import LOOKS_INTO
 from noetl.control.timing import too_long
@@ -34,7 +36,7 @@ from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost
 from noetl.worker.caching import find_kept
-from noetl.worker.calling import call_tool
+from noetl.worker.calling import ReadyTask, call_tool
 from noetl.worker.fitting import PartFitting
 from noetl.worker.parking import let_go, parked
 from noetl.worker.reporting import UnsentReports
@@ -81,6 +83,8 @@ class PartWork:
         """Reference key → value, as templates read it."""
         self.places: dict[str, PartWorkplace] = {}
         """Kind → what its tool is lent."""
+        self.ready: dict[str, ReadyTask] = {}
+        """Label → what all calls of that task have in common."""
         self._looked = 0
         """Events that `barrier` has looked at."""
         self.stopped = False
@@ -110,11 +114,12 @@ class PartWork:
 
     def fit(self, event: E, keep: frozenset[str] = frozenset()) -> E:
         """EVT-4, KEY-3. A cheap look first."""
-        if KNOWN:
+        most = min(INLINE, self.plan.limits.max_payload_bytes)
+        small = is_small(event, most)
+        if KNOWN and not (small and is_concealed(event)):
             event = self.secrecy.event(event)
-        if is_small(event, min(INLINE, self.plan.limits.max_payload_bytes)):
-            return event
-        return self.fitting.event(event, keep)
+            small = is_small(event, most)
+        return event if small else self.fitting.event(event, keep)
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -180,7 +185,7 @@ class PartWork:
             return end
 
     async def _call(self, ask: CallTool) -> Any:
-        if ask.task.effect:
+        if ask.task.effect and (self.events or self.committed is not None):
             await self.barrier()
         return await call_tool(self, ask)
 
@@ -280,6 +285,20 @@ class PartWork:
 
     def spawn(self, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]) -> None:
         self.worker.spawn(self, work, unbegun)
+
+
+def is_concealed(event: e.Event) -> bool:
+    """
+    Whether all of it that the pipeline reads on is what `conceal` gave: then it is early enough to
+    look for secrets in the rest of it when it is reported, together with the others.
+    """
+    return (
+        type(event) is e.TaskDone
+        and not event.set_ctx
+        and not event.set_iter
+        and event.set_prev is UNSET
+        and event.error is None
+    )
 
 
 ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {

@@ -51,10 +51,16 @@ class PartWorkplace:
         self._plan = plan
         self._command = command
         self._kind = kind
+        self._masked: ResultStore | None = None
+        """The store once a secret is known."""
 
     @property
     def results(self) -> ResultStore:
-        return masked_results(self._worker.results)
+        if not KNOWN:
+            return self._worker.results
+        if self._masked is None:
+            self._masked = masked_results(self._worker.results)
+        return self._masked
 
     def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
         self._worker.printed.keep(

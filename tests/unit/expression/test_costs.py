@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from noetl.errors import TemplateError
-from noetl.expression.evaluation import Evaluation
+from noetl.expression.evaluation import RULES, Evaluation
 from noetl.expression.filters import FILTERS
 from noetl.expression.limits import MOST_TURNS
 from noetl.expression.meter import METER, Meter
+from noetl.expression.missing import Missing
+from noetl.expression.operators import concatenate
 from noetl.expression.template import compile_guard, compile_text
 
 SIZE = 6_000
@@ -168,3 +170,18 @@ def test_what_is_slow_is_stopped_by_its_cost(text: str) -> None:
     scope = {"workload": {"texts": TAGS, "numbers": numbers, "rows": rows}}
     with pytest.raises(TemplateError, match=r"would take more than|takes at most|would exceed"):
         evaluate(scope)
+
+
+@pytest.mark.parametrize(
+    ("texts", "turns"),
+    [
+        (("a" * 300, "b" * 300), 1 + 600 // 250),
+        (("é" * 300, "b" * 300), 1 + (4 * 300 + 300) // 250),
+        (("", ""), 1),
+    ],
+)
+def test_joined_texts_cost_what_each_of_them_weighs(texts: tuple[str, ...], turns: int) -> None:
+    meter = Meter(shared=True)
+    evaluation = Evaluation({METER: meter}, Missing, RULES)
+    assert concatenate(evaluation, texts) == "".join(texts)
+    assert meter.turns == turns

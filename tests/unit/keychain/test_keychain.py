@@ -221,3 +221,13 @@ def test_no_field_that_a_kind_needs_to_get_in_is_public() -> None:
     needed = {name for needs in REQUIRED.values() for names in needs for name in names}
     assert ways_in & PUBLIC == set()
     assert ways_in - needed == set()
+
+
+async def test_what_was_forgotten_is_masked_again_when_it_is_unlocked(chains: Chains) -> None:
+    chain = chains(API='{"token":"to-be-forgotten"}')
+    given = plan("{name: api, kind: bearer, provider: environment, key: API}")
+    for _ in range(3):  # the second time all of it is known
+        await chain.unlock(given, "api")
+    KNOWN.forget("to-be-forgotten")
+    await chain.unlock(given, "api")
+    assert KNOWN.masked("it is to-be-forgotten") == f"it is {MASK}"

@@ -22,9 +22,10 @@ class EnvironmentProvider:
         del login
         if key.upper().startswith(OWN):
             raise CredentialMissing(f"{key} is a setting of NoETL itself, which no playbook reads")
-        if key not in self._environment:
+        found = self._environment.get(key)
+        if found is None:
             raise CredentialMissing(f"there is no environment variable {key}; set it on the worker")
-        return self._environment[key]
+        return found
 
 
 class FileProvider:

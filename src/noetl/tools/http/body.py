@@ -13,10 +13,16 @@ from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import spilled
-from noetl.tools.tool import ToolCall
+from noetl.tools.tool import ToolCall, Workplace
 
 TURN = 256 * 1024
 """Bytes of a body after which everybody else has a turn."""
+
+
+_JSON = frozenset(
+    ("application/json", "application/json; charset=utf-8", "application/json;charset=utf-8")
+)
+"""What most APIs say; in any other spelling it is looked at more closely."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -28,17 +34,27 @@ class Body(msgspec.Struct, frozen=True):
 
 
 async def read_answer(
-    answer: aiohttp.ClientResponse, call: ToolCall[Any], results: ResultStore, longest: int
+    answer: aiohttp.ClientResponse, call: ToolCall[Any], workplace: Workplace, longest: int
 ) -> Body:
     """The body of an answer; nothing at all is null, whatever it claims to be."""
-    told = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    headers = answer.headers
+    claimed = headers.get("Content-Type", "")
+    if claimed in _JSON and "Content-Encoding" not in headers and is_short(answer, call):
+        return _at_hand(await answer.read(), "json", None)
+    told = claimed.partition(";")[0].strip().lower()
 
     def form(head: bytes) -> Form:
         return form_of(told, head) if head else "json"
 
     return await read_body(
-        answer.content.iter_any(), form, answer.charset, call, results, longest=longest
+        answer.content.iter_any(), form, answer.charset, call, workplace.results, longest=longest
     )
+
+
+def is_short(answer: aiohttp.ClientResponse, call: ToolCall[Any]) -> bool:
+    """Whether it says how long it is, and that is read without a turn for anybody else."""
+    length = answer.headers.get("Content-Length", "")
+    return length.isdecimal() and int(length) <= min(TURN, call.max_inline)
 
 
 async def read_body(

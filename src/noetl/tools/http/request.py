@@ -26,6 +26,9 @@ _HARMLESS = frozenset(
     ("accept", "accept-encoding", "accept-language", "content-type", "if-none-match", "user-agent")
 )
 """Headers by hand that follow to another host; any other may be somebody's key."""
+_USUAL = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
+_AGENT = f"noetl/{__version__}"
+_NONE: frozenset[str] = frozenset()
 _WITH_EFFECT = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -38,6 +41,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     private: frozenset[str]
     """Headers that may carry a credential; another host never sees them."""
     body: bytes | None
+    """None also where files are sent: then it is made anew for each sending (`multipart`)."""
     call: ToolCall[HttpInputs]
 
     @property
@@ -45,16 +49,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         """What messages call it: without query and user, which may hold secrets (KEY-2)."""
         return f"{self.method} {self.url.origin()}{self.url.path}"
 
-    def payload(self, opened: ExitStack) -> bytes | aiohttp.MultipartWriter | None:
-        """Made anew for each sending; files stay open as long as `opened`."""
-        return self.body if self.call.inputs.files is None else multipart(self.call, opened)
-
 
 async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Request:
     """The request that the inputs ask for; raises Refusal where they cannot be sent."""
     inputs = call.inputs
     method = inputs.method.upper()
-    if not _TOKEN.fullmatch(inputs.method):
+    if inputs.method not in _USUAL and not _TOKEN.fullmatch(inputs.method):
         says = f"'{inputs.method}' is not a request method; expected a word such as GET"
         raise Refusal("input", says)
     url = url_of(inputs.url)
@@ -66,13 +66,13 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
         headers.setdefault("Content-Type", content_type)
     if inputs.files is not None:  # only who writes the parts knows the boundary between them
         headers.popall("Content-Type", None)
-    headers.setdefault("User-Agent", f"noetl/{__version__}")
+    headers.setdefault("User-Agent", _AGENT)
     if call.trace_id:
         known = traceparent(call.trace_id, call.execution_id, call.task_run_id)
         headers.setdefault("traceparent", known)
     if method in _WITH_EFFECT:  # TASK-9: the receiver can tell a repeat from a new request
         headers.setdefault("Idempotency-Key", call.idempotency_key)
-    private = frozenset(map(str.lower, inputs.headers)) - _HARMLESS
+    private = frozenset(map(str.lower, inputs.headers)) - _HARMLESS if inputs.headers else _NONE
     if inputs.auth is not None:
         credential = await workplace.unlock(inputs.auth)
         url, signed = sign(url, headers, credential, inputs.auth)

@@ -13,11 +13,11 @@ from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.playbook.model import Timeout
 from noetl.tools.bounds import Denied
-from noetl.tools.frame import FramedTool
+from noetl.tools.frame import FramedTool, within
 from noetl.tools.http.addresses import opening
 from noetl.tools.http.body import Body, read_answer
 from noetl.tools.http.failures import failure_of, is_retryable, timed_out
-from noetl.tools.http.request import Request, make_request
+from noetl.tools.http.request import Request, make_request, multipart
 from noetl.tools.retries import Pause, repeated
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -61,8 +61,10 @@ class HttpTool(FramedTool):
     async def _run(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
         request = None
         try:
-            async with asyncio.timeout(call.timeout.total):
+            async with within(call.timeout.total):
                 request = await make_request(call, workplace)
+                if not call.client_retries:
+                    return await self._send(request, call, workplace)
                 sending = partial(self._send, request, call, workplace)
                 return await repeated(sending, call.client_retries, self._pause)
         except TimeoutError as fault:
@@ -71,27 +73,33 @@ class HttpTool(FramedTool):
             return failed("input", f"{name_of(request)} cannot be sent: {fault}")
 
     async def _send(self, request: Request, call: ToolCall[Any], workplace: Workplace) -> Outcome:
-        limits = silence_of(call.timeout)
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=limits.connect, sock_read=limits.read
-        )
         try:
-            with ExitStack() as opened:
-                payload = request.payload(opened)
-                async with self._session(call.pool or POOL).request(
-                    request.method,
-                    request.url,
-                    headers=request.headers,
-                    data=payload,
-                    skip_auto_headers=() if payload is not None else ("Content-Type",),
-                    allow_redirects=call.inputs.follow_redirects,
-                    max_redirects=REDIRECTS + 1,
-                    timeout=timeout,
-                    middlewares=_hiding(request),
-                ) as answer:
-                    body = await read_answer(answer, call, workplace.results, self._longest)
+            if call.inputs.files is None:
+                return await self._exchange(request, request.body, workplace)
+            with ExitStack() as opened:  # files are open as long as they are sent
+                return await self._exchange(request, multipart(call, opened), workplace)
         except _FAULTS as fault:
-            return failure_of(request.name, fault, limits)
+            return failure_of(request.name, fault, silence_of(call.timeout))
+
+    async def _exchange(
+        self,
+        request: Request,
+        payload: bytes | aiohttp.MultipartWriter | None,
+        workplace: Workplace,
+    ) -> Outcome:
+        call = request.call
+        async with self._session(call.pool or POOL).request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            data=payload,
+            skip_auto_headers=() if payload is not None else ("Content-Type",),
+            allow_redirects=call.inputs.follow_redirects,
+            max_redirects=REDIRECTS + 1,
+            timeout=patience_of(call.timeout),
+            middlewares=_hiding(request) if request.private else (),
+        ) as answer:
+            body = await read_answer(answer, call, workplace, self._longest)
         return outcome_of(request, answer, body)
 
     def _session(self, size: int) -> aiohttp.ClientSession:
@@ -118,6 +126,13 @@ def silence_of(timeout: Timeout) -> Timeout:
     return replace(SILENCE, **told)
 
 
+@lru_cache(64)
+def patience_of(timeout: Timeout) -> aiohttp.ClientTimeout:
+    """The same as the library takes them; the whole is timed around it."""
+    limits = silence_of(timeout)
+    return aiohttp.ClientTimeout(total=None, sock_connect=limits.connect, sock_read=limits.read)
+
+
 def outcome_of(request: Request, answer: aiohttp.ClientResponse, body: Body) -> Outcome:
     """OUT-2, OUT-3. A bad status outweighs a body that cannot be read."""
     headers = headers_of(answer)
@@ -139,14 +154,15 @@ def outcome_of(request: Request, answer: aiohttp.ClientResponse, body: Body) -> 
 def headers_of(answer: aiohttp.ClientResponse) -> dict[str, str]:
     """Names in lower case; what came several times is joined by commas."""
     headers = answer.headers
-    return {name.lower(): ", ".join(headers.getall(name)) for name in headers}
+    named = {name.lower(): value for name, value in headers.items()}
+    if len(named) == len(headers):
+        return named
+    return {name: ", ".join(headers.getall(name)) for name in named}
 
 
 def _hiding(request: Request) -> tuple[aiohttp.ClientMiddlewareType, ...]:
     """What may say who asks goes to the host that was asked, and to no other that it names."""
     names = request.private
-    if not names:
-        return ()
     origin: URL = request.url.origin()
 
     async def hide(

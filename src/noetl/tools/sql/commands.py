@@ -1,13 +1,12 @@
 """A command on a database, whichever it is: its time, its rows, and its outcome."""
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from noetl.errors import CredentialMissing
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.frame import FramedTool
+from noetl.tools.frame import FramedTool, within
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.rows import TURN, Rows
 from noetl.tools.tool import ToolCall, Workplace
@@ -30,7 +29,7 @@ class SqlTool(FramedTool):
     async def _run(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         rows = Rows(call, workplace.results)
         try:
-            async with asyncio.timeout(call.timeout.total):
+            async with within(call.timeout.total):
                 told = await self._command(call, workplace, rows)
                 counted = told.get("rowcount") is not None
                 result = {"rowcount": told["rowcount"]} if counted else await rows.finish()

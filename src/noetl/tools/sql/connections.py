@@ -2,8 +2,7 @@
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +101,23 @@ class SqlConnections:
         self._closed = False
         self._adapters = json_adapters()
 
-    @asynccontextmanager
-    async def lend(self, connect_timeout: float) -> AsyncIterator[Connection]:
+    def lend(self, connect_timeout: float) -> "LentConnection":
         """A connection for one call; it is kept only if it is clean afterwards."""
-        async with self._free:
-            connection = await self._idle_one() or await self._connect(connect_timeout)
-            try:
-                yield connection
-            finally:
-                await self._take_back(connection)
+        return LentConnection(self, connect_timeout)
+
+    async def take(self, connect_timeout: float) -> Connection:
+        await self._free.acquire()
+        try:
+            return await self._idle_one() or await self._connect(connect_timeout)
+        except BaseException:
+            self._free.release()
+            raise
+
+    async def take_back(self, connection: Connection) -> None:
+        try:
+            await self._keep(connection)
+        finally:
+            self._free.release()
 
     async def close(self) -> None:
         self._closed = True
@@ -134,12 +141,27 @@ class SqlConnections:
             await connection.close()
         return None
 
-    async def _take_back(self, connection: Connection) -> None:
-        clean = connection.info.transaction_status == TransactionStatus.IDLE
+    async def _keep(self, connection: Connection) -> None:
+        clean = connection.pgconn.transaction_status == TransactionStatus.IDLE
         if clean and not (self._closed or connection.closed):
             self._idle.append(connection)
         else:
             await connection.close()
+
+
+class LentConnection:
+    """One connection while a call has it."""
+
+    def __init__(self, pool: SqlConnections, connect_timeout: float) -> None:
+        self._pool = pool
+        self._connect_timeout = connect_timeout
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._pool.take(self._connect_timeout)
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.take_back(self._connection)
 
 
 def _readable(descriptor: int) -> bool:

@@ -22,7 +22,7 @@ from noetl.tools.sql.connections import (
 from noetl.tools.sql.copying import Copy, copy_of
 from noetl.tools.sql.loading import bound
 from noetl.tools.sql.rows import TURN, Rows
-from noetl.tools.sql.statements import Statement, split, statements_of
+from noetl.tools.sql.statements import Statement, is_plain_read, split, statements_of
 from noetl.tools.sql.values import distinct
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -64,28 +64,36 @@ class PostgresTool(SqlTool):
 
     def __init__(self) -> None:
         self._pools: dict[tuple[Any, ...], SqlConnections] = {}
+        self._latest: dict[tuple[Any, ...], tuple[dict[str, Any], SqlConnections]] = {}
+        """What a credential was when it was last unlocked, and the pool that it led to."""
 
     async def close(self) -> None:
         pools = list(self._pools.values())
         self._pools.clear()
+        self._latest.clear()
         for pool in pools:
             await pool.close()
 
     async def _command(
         self, call: ToolCall[PostgresInputs], workplace: Workplace, rows: Rows
     ) -> dict[str, Any]:
-        text = call.inputs.text
+        inputs = call.inputs
+        text = inputs.text
         if not statements_of(text):
             raise no_statement()
         pool = await self._pool(call, workplace)
         async with pool.lend(call.timeout.connect or CONNECT_TIMEOUT) as connection:
-            params = bound(text, call.inputs.params)
-            statements, params = prepared(connection, text, params)
-            copy = copy_of(call, statements, workplace.results)
-            rowcount = await run_all(connection, statements, params, rows, copy)
-            if connection.info.transaction_status != TransactionStatus.IDLE:
+            params = bound(text, inputs.params)
+            plain = is_plain_read(text) and inputs.rows is None and inputs.file is None
+            if plain:  # the most common command: there is nothing else to look at
+                rowcount = await run_one(connection, statements_of(text)[0], params, rows)
+            else:
+                statements, params = prepared(connection, text, params)
+                copy = copy_of(call, statements, workplace.results)
+                rowcount = await run_all(connection, statements, params, rows, copy)
+            if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 raise Refusal("input", "the command leaves a transaction open; end it with COMMIT")
-            if any(statement.leaves_traces for statement in statements):
+            if not plain and any(statement.leaves_traces for statement in statements):
                 await connection.close()
         return {} if rowcount is None else {"rowcount": rowcount}
 
@@ -98,14 +106,18 @@ class PostgresTool(SqlTool):
 
     async def _pool(self, call: ToolCall[PostgresInputs], workplace: Workplace) -> SqlConnections:
         name, credential = await credential_of("postgres", call, workplace)
+        loop, size = asyncio.get_running_loop(), call.pool or POOL
+        known = self._latest.get((loop, size, name))
+        if known is not None and known[0] == credential:
+            return known[1]
         settings = settings_of(credential, name)
-        size = call.pool or POOL
-        place = (asyncio.get_running_loop(), size, *sorted(settings.items()))
+        place = (loop, size, *sorted(settings.items()))
         pool = self._pools.get(place)
         if pool is None:
             refuse_files(settings, name, call.private)
             settings |= without_the_worker_s_own(settings, name)
             pool = self._pools[place] = SqlConnections(settings, size)
+        self._latest[loop, size, name] = (credential, pool)
         return pool
 
 
@@ -152,20 +164,31 @@ async def run_one(
         if statement.only_reads:
             async for row in cursor.stream(text, params, size=_CHUNK):
                 if not rows.count:
-                    rows.begin(distinct(column.name for column in cursor.description or ()))
+                    rows.begin(names_in(cursor))
                 rows.add(row)
                 if rows.owed > TURN:
                     await rows.turn()
             return None
         await cursor.execute(text, params)
-        if cursor.description is None:
+        names = names_in(cursor)
+        if not names and cursor.description is None:
             return max(cursor.rowcount, 0)
-        rows.begin(distinct(column.name for column in cursor.description))
+        rows.begin(names)
         async for row in cursor:
             rows.add(row)
             if rows.owed > TURN:
                 await rows.turn()
         return None
+
+
+def names_in(cursor: psycopg.AsyncCursor[Any]) -> list[str]:
+    """The names of the columns alone: the driver's description of them says much more."""
+    found = cursor.pgresult
+    if found is None:
+        return []
+    encoding = cursor.connection.info.encoding
+    names = [(found.fname(number) or b"").decode(encoding) for number in range(found.nfields)]
+    return names if len(set(names)) == len(names) else distinct(names)
 
 
 def failure_of(fault: psycopg.Error) -> Outcome:

@@ -114,3 +114,10 @@ def split(text: str) -> tuple[Statement, ...]:
 
 statements_of = lru_cache(maxsize=512)(split)
 """The same for a text of the playbook, which is likely to come again."""
+
+
+@lru_cache(maxsize=512)
+def is_plain_read(text: str) -> bool:
+    """Whether it is one statement that answers with rows and leaves nothing behind."""
+    found = statements_of(text)
+    return len(found) == 1 and found[0].only_reads and not found[0].leaves_traces

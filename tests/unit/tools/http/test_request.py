@@ -182,6 +182,7 @@ def test_headers_are_sent_as_text(http_server: HttpServer) -> None:
         ({"url": "http://host:99999/"}, "is not a URL"),
         ({"url": ""}, "is not a URL"),
         ({"url": "http://h/", "method": "GET /\r\n"}, "not a request method"),
+        ({"url": "http://h/", "method": "PO\u017fT"}, "not a request method"),
         ({"url": "http://h/", "headers": {"X-A": "a\r\nX-B: b"}}, "header 'X-A' cannot be sent"),
         ({"url": "http://h/", "headers": {"a b": "c"}}, "header 'a b' cannot be sent"),
         ({"url": "http://h/", "body": {}, "form": {}}, "give only one of them"),
