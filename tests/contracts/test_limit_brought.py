@@ -1,4 +1,4 @@
-"""A start that brings its claim takes its place with its own commit (LIMIT-3, decision 0099)."""
+"""A start that brings its claim takes its place with its own commit (LIMIT-3, decision 0091)."""
 
 import asyncio
 from typing import Any

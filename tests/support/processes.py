@@ -11,7 +11,9 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
+from functools import cache
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +28,7 @@ PATIENCE = 600.0
 Effect = tuple[str, int]
 """Idempotency key and attempt of one call."""
 
+ROOT = Path(__file__).parents[2]
 _nursery = multiprocessing.get_context("forkserver")
 _nursery.set_forkserver_preload(
     [
@@ -69,6 +72,16 @@ _nursery.set_forkserver_preload(
 )
 
 
+@cache
+def ready() -> None:
+    """
+    The process that others are forked from begins in a folder of ours: it would take a module of
+    the folder that a test is in for one of the library's.
+    """
+    with chdir(ROOT):
+        ensure_running()
+
+
 class Running:
     """One run of `noetl`, in a session of its own."""
 
@@ -78,6 +91,7 @@ class Running:
         environment = {"NOETL_HOME": str(home), **more}
         given = ([str(word) for word in words], environment, self._out, self._err)
         self.process = _nursery.Process(target=_become, args=given)
+        ready()
         self.process.start()
 
     @property
@@ -145,6 +159,7 @@ def ran(
         (Path(folder) / "in").write_bytes(stdin)
         given = (words, dict(environment), os.getcwd(), folder)
         process = _nursery.Process(target=_run, args=given)
+        ready()
         process.start()
         process.join(PATIENCE)
         if process.is_alive():

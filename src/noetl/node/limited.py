@@ -27,7 +27,7 @@ class LimitedStarts:
         """
         What the request is to say besides; raises LimitReached. Whoever `hopes`, and asks again
         where PlaceLost is raised, takes a place that is likely free with the commit of the start:
-        then nothing is asked before (decision 0099).
+        then nothing is asked before (decision 0091).
         """
         assert plan.limit is not None, "only such a start is asked about"
         if await self._counts_with_its_parent(plan.path, request.get("parent_execution_id")):

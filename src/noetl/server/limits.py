@@ -53,7 +53,7 @@ MOST_REACHED = 10_000
 
 
 class ReachedLimits:
-    """The limits under which starts ask for their place before they are decided (decision 0099)."""
+    """The limits under which starts ask for their place before they are decided (decision 0091)."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}

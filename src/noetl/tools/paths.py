@@ -51,7 +51,7 @@ def refuse_private(target: Path, path: str, private: Sequence[str]) -> None:
 
 
 def refuse_program(path: Path) -> None:
-    """What is written there would run in the next process of NoETL (decision 0095)."""
+    """What is written there would run in the next process of NoETL (decision 0090)."""
     if any(path.is_relative_to(own) for own in program_folders()):
         says = f"path '{path}' leads to files of the program itself"
         raise Refusal("input", f"{says}; no playbook writes there")

@@ -195,7 +195,7 @@ def mount_own(private: list[str], shown: list[str], *, writes: bool = False) -> 
 
 
 def seal_program(*, installs: bool = False) -> None:
-    """The program's own files can be read, and not be changed (decision 0095)."""
+    """The program's own files can be read, and not be changed (decision 0090)."""
     program = program_folders(installs=installs)
     keep_names(program)
     for folder in program:
