@@ -34,11 +34,12 @@ from bench.real_work import (
     postgres_call,
     rate,
 )
+from bench.size import sized
 from noetl.node.local import LocalNode
 from noetl.settings import Settings
 from noetl.worker import worker
 
-FEW, MANY = 100, 500
+FEW, MANY = sized(100), sized(500, small=40)
 """Iterations of two runs: what both take is no iteration's."""
 NEVER = 1e6
 """Seconds: counting is slow, and what has only begun would be told before its end."""
