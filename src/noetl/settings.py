@@ -17,9 +17,9 @@ from noetl.tools.environment import VARIABLES, mask
 HOME = ".noetl"
 """The usual home, in the folder of the user."""
 FILE = "noetl.toml"
+"""Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
 LONGEST_FILE = 1024 * 1024
 """Bytes of one: it may come with a folder of somebody else."""
-"""Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
 TABLES = ("contexts",)
 """Tables of the file that are no settings: servers by name (`noetl context`)."""
 
