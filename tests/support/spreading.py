@@ -20,7 +20,7 @@ WAITING = (
 BEFORE = 0.9
 """The part of the run in which they begin."""
 STORIES = "tests/ui/"
-TOGETHER = 5
+TOGETHER = 15
 """Files of stories that follow each other: they share a browser and a server with its worker."""
 
 

@@ -14,12 +14,6 @@ from tests.ui.test_sign_in import sign_in, token
 from noetl.adapters.sqlite.locks import FILE
 
 
-@pytest.fixture(scope="module")
-def at(alone: Node) -> Node:
-    """These stories count what is there."""
-    return alone
-
-
 def count_of(at: Node, execution_id: str) -> int:
     return int(at.there("status", execution_id, "--json").objects()[0]["seq"])
 
@@ -117,10 +111,10 @@ def expire(at: Node, token_id: str) -> None:
 
 
 def test_an_execution_that_was_removed_is_said_to_be(at: Node, page: Page) -> None:
-    begun = start(at, SHOP, "shop/orders")
+    begun = start(at, SHOP.replace("shop/orders", "gone/orders"), "gone/orders")
     page.goto(f"{at.url}/ui/executions/{begun}")
     expect(status(page)).to_have_text("Failed")
-    pruned = at.there("prune", "--older-than", "0s", "--path", "shop/*", "--yes")
+    pruned = at.there("prune", "--older-than", "0s", "--path", "gone/*", "--yes")
     assert pruned.code == 0, pruned
     page.get_by_role("tab", name="Output").click()
     expect(page.get_by_text(f"no execution '{begun}'").first).to_be_visible()

@@ -2,18 +2,12 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
 from tests.ui.stories import DEPLOY, SHOP, start, status
 
+ORDERS = SHOP.replace("shop/orders", "keys/orders")
 FOCUSED = "() => document.activeElement?.textContent?.trim() ?? ''"
-
-
-@pytest.fixture(scope="module")
-def at(alone: Node) -> Node:
-    """These stories count what is there."""
-    return alone
 
 
 def until_focused(page: Page, name: str) -> None:
@@ -26,13 +20,13 @@ def until_focused(page: Page, name: str) -> None:
 
 
 def test_a_failure_is_looked_into_without_a_mouse(at: Node, page: Page) -> None:
-    begun = start(at, SHOP, "shop/orders")
-    page.goto(f"{at.url}/ui/executions?status=failed")
-    expect(page.get_by_role("link", name="shop/orders")).to_be_visible()
+    begun = start(at, ORDERS, "keys/orders")
+    page.goto(f"{at.url}/ui/executions?status=failed&path=keys")
+    expect(page.get_by_role("link", name="keys/orders")).to_be_visible()
     page.keyboard.press("Tab")
     assert page.evaluate(FOCUSED) == "Skip to content"
     page.keyboard.press("Enter")
-    until_focused(page, "shop/orders")
+    until_focused(page, "keys/orders")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(f"/ui/executions/{begun}$"))
     expect(status(page)).to_have_text("Failed")

@@ -2,33 +2,27 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 from tests.system.servers import Node
 from tests.ui.stories import DEPLOY, HOSTILE, SHOP, start, status
 
 
-@pytest.fixture(scope="module")
-def at(alone: Node) -> Node:
-    """These stories count what is there."""
-    return alone
-
-
 def test_a_failure_is_found_explained_and_restarted(at: Node, page: Page) -> None:
-    start(at, DEPLOY, "ops/deploy")
-    failed = start(at, SHOP, "shop/orders")
-    page.goto(f"{at.url}/ui/executions?path=shop")
-    expect(page.get_by_role("link", name="shop/orders")).to_be_visible()
+    start(at, DEPLOY.replace("ops/deploy", "found/deploy"), "found/deploy")
+    failed = start(at, SHOP.replace("shop/orders", "found/orders"), "found/orders")
+    page.goto(f"{at.url}/ui/executions?path=found")
+    expect(page.get_by_role("link", name="found/orders")).to_be_visible()
+    expect(page.get_by_role("link", name="found/deploy")).to_be_visible()
     page.get_by_role("button", name="Failed").click()
     expect(page).to_have_url(re.compile("status=failed"))
-    expect(page.get_by_role("link", name="ops/deploy")).to_have_count(0)
-    page.get_by_role("link", name="shop/orders").click()
+    expect(page.get_by_role("link", name="found/deploy")).to_have_count(0)
+    page.get_by_role("link", name="found/orders").click()
 
     why = page.get_by_label("Why it failed")
     expect(why).to_contain_text(f"card declined: {HOSTILE}")
     expect(why).to_contain_text("settle")
     expect(why).to_contain_text("charge")
-    expect(page).to_have_title("shop/orders · NoETL")
+    expect(page).to_have_title("found/orders · NoETL")
     steps = page.get_by_label("Step runs")
     expect(steps).to_contain_text("12 / 12")
     steps.get_by_role("button", name="charge").click()
@@ -69,7 +63,7 @@ def test_what_happens_during_a_search_is_searched(at: Node, page: Page) -> None:
 def test_what_is_not_there_is_said(at: Node, page: Page) -> None:
     page.goto(f"{at.url}/ui/executions/01nothing")
     expect(page.get_by_text("no execution '01nothing'")).to_be_visible()
-    page.goto(f"{at.url}/ui/executions?status=queued")
+    page.goto(f"{at.url}/ui/executions?path=found&status=queued")
     expect(page.get_by_text("No execution matches")).to_be_visible()
     page.goto(f"{at.url}/ui/nowhere")
     expect(page.get_by_text("There is no page at this address")).to_be_visible()

@@ -15,7 +15,7 @@ workflow: [{step: start, tool: [{note: {kind: noop}}]}]
 NIGHTLY = """
 apiVersion: noetl.io/v2
 kind: Trigger
-metadata: {name: nightly, path: shop/nightly}
+metadata: {name: reports, path: shop/reports}
 spec: {playbook: shop/report, on: {schedule: {cron: "0 3 * * *"}}}
 """
 
@@ -24,15 +24,16 @@ def test_a_schedule_is_paused_resumed_and_backfilled(at: Node, page: Page) -> No
     start(at, REPORT, "shop/report")
     register(at, NIGHTLY)
     page.goto(f"{at.url}/ui/triggers")
-    strip = page.get_by_label("Next times")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="shop/reports"))
+    strip = page.get_by_label("Next times").locator(".line").filter(has_text="shop/reports")
     expect(strip.locator(".mark").nth(5)).to_be_visible()
     expect(strip).to_contain_text(re.compile("[67] starts"))
-    page.get_by_role("button", name="Pause").click()
+    row.get_by_role("button", name="Pause").click()
     expect(strip).to_contain_text("paused")
-    page.get_by_role("button", name="Resume").click()
+    row.get_by_role("button", name="Resume").click()
     expect(strip).to_contain_text(re.compile("[67] starts"))
 
-    page.get_by_role("button", name="Backfill").click()
+    row.get_by_role("button", name="Backfill").click()
     form = page.get_by_role("dialog")
     form.get_by_label("From").fill("2026-01-01T00:00")
     form.get_by_label("To").fill("2026-01-03T23:00")
