@@ -15,7 +15,7 @@ GO = """(address) => {
   history.pushState({}, "", address);
   dispatchEvent(new PopStateEvent("popstate"));
 }"""
-"""As by a link: other stories load pages by their addresses, and here it would cost more than axe."""
+"""As by a link: loading each page costs more than axe, and other stories load most."""
 NOWHERE = "There is no page at this address"
 
 
