@@ -53,7 +53,9 @@ def try_all(chosen: list[Named], folder: Path, seconds: int, first: int) -> list
         if place < first:
             continue
         began, before = time.monotonic(), os.times()
-        found = nursery.tried(mutant, "" if number else noticed.get(mutant.why, ""), seconds)
+        asked_first = "" if number else noticed.get(mutant.why, "")
+        patience = planting.PATIENCE if number else planting.PATIENCE_WITH_QUICK
+        found = nursery.tried(mutant, asked_first, seconds, patience)
         word = "caught" if found.caught else "SURVIVES"
         spent = sum(os.times()[2:4]) - sum(before[2:4])
         took = f"{time.monotonic() - began:.0f} s, {spent:.1f} s of CPU"

@@ -23,8 +23,9 @@ from tests.mutants.mutant import Mutant
 ROOT = Path(__file__).parents[2]
 NOTICED = Path(__file__).with_name("noticed.json")
 """Which test noticed each fault the last time: it is asked first."""
-PATIENCE = 900
-"""Seconds after which a test that hangs counts as failed; a fault may make one hang."""
+PATIENCE, PATIENCE_WITH_QUICK = 900, 120
+"""Seconds after which a test that hangs counts as failed: a fault may make one hang. Those of the
+guarantees wait for leases; the others are quick, and whoever hangs in them uses no CPU."""
 BROKEN = 70
 """What a child ends with that could not run tests."""
 TOLD = 200
@@ -61,7 +62,9 @@ class Nursery:
         for name in WARM:
             importlib.import_module(name)
 
-    def tried(self, mutant: Mutant, first: str, seconds: int) -> Found:
+    def tried(
+        self, mutant: Mutant, first: str, seconds: int, patience: float = PATIENCE
+    ) -> Found:
         """Whether its tests fail; the one that noticed the fault before comes first."""
         path = self._source / "noetl" / mutant.file
         text = path.read_text()
@@ -69,10 +72,10 @@ class Nursery:
         self._write(path, text.replace(mutant.before, mutant.after))
         try:
             if first:
-                found = self._asked((first,), seconds)
+                found = self._asked((first,), seconds, patience)
                 if found.caught:
                     return found
-            return self._asked(mutant.tests, seconds)
+            return self._asked(mutant.tests, seconds, patience)
         finally:
             self._write(path, text)
 
@@ -82,7 +85,7 @@ class Nursery:
         at = path.stat().st_mtime + 2 * next(self._times)
         os.utime(path, (at, at))
 
-    def _asked(self, tests: tuple[str, ...], seconds: int) -> Found:
+    def _asked(self, tests: tuple[str, ...], seconds: int, patience: float) -> Found:
         """A child process runs them, so that nothing of one fault is left."""
         for left in (self._said, self._noticed):
             left.unlink(missing_ok=True)
@@ -96,7 +99,7 @@ class Nursery:
             finally:  # whatever happens, it must not go on with what its parent does
                 os._exit(code)
         try:
-            status = status_of(child)
+            status = status_of(child, patience)
         finally:
             end_all()
         code = os.waitstatus_to_exitcode(status)
@@ -122,9 +125,9 @@ class Nursery:
         return int(pytest.main([*WORDS, *tests], plugins=[Watch(self._noticed)]))
 
 
-def status_of(child: int) -> int:
-    """How it ended; it is made to after PATIENCE. The alarm of a process is its tests' own."""
-    late = threading.Timer(PATIENCE, os.kill, (child, signal.SIGKILL))
+def status_of(child: int, patience: float) -> int:
+    """How it ended; it is made to after so many seconds. The alarm of a process is its tests' own."""
+    late = threading.Timer(patience, os.kill, (child, signal.SIGKILL))
     late.start()
     try:
         return os.waitpid(child, 0)[1]
