@@ -246,6 +246,36 @@ def test_a_recorded_value_with_a_secret_is_sealed_and_workers_see_it(
     assert is_secret(ran.of(e.TokenCreated)[1].args["token"])
 
 
+@pytest.mark.rule("KEY-3", "EVT-4")
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        ("set_ctx: {big: LARGE}", "ctx.big"),
+        ("set_iter: {big: LARGE}", "iter.big"),
+        ("set_prev: LARGE", "_prev"),
+    ],
+)
+def test_a_large_write_with_a_secret_is_sealed_before_it_is_moved_to_the_store(
+    write: str, read: str, planted: str, tmp_path: Path
+) -> None:
+    """A reference hides from the report what stands behind it: to look then is too late."""
+    then = write.replace("LARGE", "\"{{ 'x' * 9000 ~ _prev }}\"")
+    text = f"""
+executor: {{spec: {{policy: {{limits: {{max_payload_bytes: 2000}}}}}}}}
+workflow:
+  - step: start
+    loop: {{in: [1], iterator: n}}
+    tool:
+{FETCH}
+      - keep: {{kind: noop, spec: {{policy: {{rules: [{{else: {{then: {{{then}}}}}}}]}}}}}}
+      - use: {{kind: python, args: {{s: "{{{{ {read} }}}}"}}, code: "result = len(s)"}}
+"""
+    ran = run(text, tmp_path)
+    assert ran.status == "completed", ran.error
+    assert ran.result("use") == 9000 + len(planted)
+    assert finds(planted, tmp_path) == []
+
+
 @pytest.mark.rule("KEY-3")
 @pytest.mark.parametrize(
     "arc",

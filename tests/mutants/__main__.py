@@ -53,14 +53,16 @@ def try_all(chosen: list[Named], folder: Path, seconds: int, first: int) -> list
         if place < first:
             continue
         began, before = time.monotonic(), os.times()
-        found = nursery.tried(mutant, "" if number else noticed.get(mutant.why, ""), seconds)
+        asked_first = "" if number else noticed.get(mutant.why, "")
+        found = nursery.tried(mutant, asked_first, seconds, quick=not number)
         word = "caught" if found.caught else "SURVIVES"
         spent = sum(os.times()[2:4]) - sum(before[2:4])
         took = f"{time.monotonic() - began:.0f} s, {spent:.1f} s of CPU"
         what = f"{number} {mutant.file}: {mutant.why}".strip()
         print(f"{place}/{len(chosen)} {word} ({took}) {what}", flush=True)
-        if number or not found.caught:
-            print(f"    {mutant.tests[0]}\n    {found.says}", flush=True)
+        if number or found.hung or not found.caught:
+            asked = found.noticed or mutant.tests[0]
+            print(f"    {asked}\n    {found.says}", flush=True)
         if not found.caught:
             survivors.append(mutant)
         elif not number and noticed.get(mutant.why) != found.noticed:

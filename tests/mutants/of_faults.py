@@ -70,7 +70,8 @@ OF_FAULTS = (
         "adapters/postgres/writer.py",
         "        except AWAY:\n            self._drop()\n            raise\n",
         "        except AWAY:\n            self._drop()\n            return []\n",
-        FLEET + "test_a_database_that_crashes_loses_nothing",
+        "tests/unit/adapters/postgres/test_lost_answers.py::"
+        "test_a_backend_that_is_ended_in_the_middle",
         "a commit that a crash cut off is taken for done",
     ),
     planted(

@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from itertools import count
@@ -25,6 +26,9 @@ NOTICED = Path(__file__).with_name("noticed.json")
 """Which test noticed each fault the last time: it is asked first."""
 PATIENCE = 900
 """Seconds after which a test that hangs counts as failed; a fault may make one hang."""
+IDLE, AWAKE = 60, 1.0
+"""A quick test hangs if it spent less CPU than so many seconds in the last minute. Slow is no
+fault: on a busy machine it takes minutes, and spends more. Tests that start processes wait."""
 BROKEN = 70
 """What a child ends with that could not run tests."""
 TOLD = 200
@@ -45,6 +49,8 @@ class Found(NamedTuple):
     says: str
     noticed: str
     """The test that failed."""
+    hung: bool = False
+    """Whether it was ended for that: a fault may do so, and so may a test that is too slow."""
 
 
 class Nursery:
@@ -61,7 +67,7 @@ class Nursery:
         for name in WARM:
             importlib.import_module(name)
 
-    def tried(self, mutant: Mutant, first: str, seconds: int) -> Found:
+    def tried(self, mutant: Mutant, first: str, seconds: int, *, quick: bool) -> Found:
         """Whether its tests fail; the one that noticed the fault before comes first."""
         path = self._source / "noetl" / mutant.file
         text = path.read_text()
@@ -69,10 +75,10 @@ class Nursery:
         self._write(path, text.replace(mutant.before, mutant.after))
         try:
             if first:
-                found = self._asked((first,), seconds)
+                found = self._asked((first,), seconds, quick)
                 if found.caught:
                     return found
-            return self._asked(mutant.tests, seconds)
+            return self._asked(mutant.tests, seconds, quick)
         finally:
             self._write(path, text)
 
@@ -82,7 +88,7 @@ class Nursery:
         at = path.stat().st_mtime + 2 * next(self._times)
         os.utime(path, (at, at))
 
-    def _asked(self, tests: tuple[str, ...], seconds: int) -> Found:
+    def _asked(self, tests: tuple[str, ...], seconds: int, quick: bool) -> Found:
         """A child process runs them, so that nothing of one fault is left."""
         for left in (self._said, self._noticed):
             left.unlink(missing_ok=True)
@@ -96,7 +102,7 @@ class Nursery:
             finally:  # whatever happens, it must not go on with what its parent does
                 os._exit(code)
         try:
-            status = status_of(child)
+            status = status_of(child, quick)
         finally:
             end_all()
         code = os.waitstatus_to_exitcode(status)
@@ -104,7 +110,7 @@ class Nursery:
         said = self._said.read_text("utf-8", "replace") if self._said.exists() else ""
         noticed = self._noticed.read_text() if self._noticed.exists() else ""
         if code < 0:
-            return Found(True, f"it did not end (signal {-code})", noticed)
+            return Found(True, f"it did not end (signal {-code})", noticed, hung=True)
         return Found(code == 1, words_of(said), noticed)
 
     def _run(self, tests: tuple[str, ...], seconds: int) -> int:
@@ -119,17 +125,45 @@ class Nursery:
         said = os.open(self._said, os.O_WRONLY | os.O_CREAT)
         os.dup2(said, 1)
         os.dup2(said, 2)
-        return int(pytest.main([*WORDS, *tests], plugins=[Watch(self._noticed)]))
+        watch = Watch(self._noticed)
+        try:
+            return int(pytest.main([*WORDS, *tests], plugins=[watch]))
+        except Exception:  # pytest, at its end, about what a test that failed left open
+            if watch.failed:
+                return 1
+            raise
 
 
-def status_of(child: int) -> int:
-    """How it ended; it is made to after PATIENCE. The alarm of a process is its tests' own."""
-    late = threading.Timer(PATIENCE, os.kill, (child, signal.SIGKILL))
-    late.start()
+def status_of(child: int, quick: bool) -> int:
+    """How it ended; it is made to if it hangs. The alarm of a process is its tests' own."""
+    over = threading.Event()
+    watching = threading.Thread(target=end_if_it_hangs, args=(child, over, quick), daemon=True)
+    watching.start()
     try:
         return os.waitpid(child, 0)[1]
     finally:
-        late.cancel()
+        over.set()
+        watching.join()
+
+
+def end_if_it_hangs(child: int, over: threading.Event, quick: bool) -> None:
+    began, spent = time.monotonic(), 0.0
+    while not over.wait(IDLE):
+        before, spent = spent, cpu_of(child)
+        if (quick and spent - before < AWAKE) or time.monotonic() - began > PATIENCE:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            return
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU, with those of the children that it has waited for."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    ticks = stat.rpartition(")")[2].split()[11:15]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 class Watch:
@@ -137,6 +171,7 @@ class Watch:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.failed = False
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """If it does not end, it was this one."""
@@ -144,6 +179,7 @@ class Watch:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
+            self.failed = True
             self._path.write_text(report.nodeid)
 
 

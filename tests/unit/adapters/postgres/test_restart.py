@@ -21,6 +21,7 @@ async def reached(grown: list[str], count: int) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.fault("T6")
 @pytest.mark.parametrize("how", ["immediate", "fast"])
 async def test_a_restart_under_load(own_server: PostgresServer, how: str) -> None:
     names, length, grown = [f"e{n}" for n in range(30)], 30, list[str]()
