@@ -27,7 +27,7 @@ from noetl.client.client import Client
 
 EXECUTIONS = sized(4_000)
 BATCH = 25
-"""Executions of one request: many connections, so that the kernel spreads them evenly."""
+"""Executions of one request: many connections, so that all shards get some."""
 REPEATS = sized(3, small=1)
 CORES = len(os.sched_getaffinity(0))
 TICK = os.sysconf("SC_CLK_TCK")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,6 +30,14 @@ workflow:
   - step: end
     tool:
       - rest: {kind: noop}
+"""
+HOLDING = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: holding, path: tests/holding}
+workflow:
+  - step: start
+    tool:
+      - look: {kind: shell, command: "ls -l /proc/self/fd"}
 """
 STARTS = 30
 
@@ -102,6 +111,29 @@ def test_shards_answer_at_one_address_and_one_that_dies_is_started_again(sharded
     assert sharded.here("server", "stop").code == 0
     assert [one for one in (parent, *again) if one.alive] == []
     assert list((sharded.home / "run").glob("server*.pid")) == []
+
+
+@pytest.mark.rule("CLI-2")
+def test_nobody_can_join_the_port_of_shards(sharded: Node) -> None:
+    shards(sharded)
+    port = int(sharded.url.rpartition(":")[2])
+    with socket.socket() as stranger:  # as a task of a worker with the user of the server does
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        with pytest.raises(OSError, match="in use"):
+            stranger.bind(("127.0.0.1", port))
+
+
+@pytest.mark.rule("CLI-2")
+def test_a_task_holds_no_socket_of_the_shards(sharded: Node) -> None:
+    shards(sharded)
+    with Client(sharded.url) as client:
+        client.register(HOLDING)
+        started = client.execute("tests/holding").execution_id
+        assert client.summary(started, wait=PATIENCE).status == "completed"
+        held = "\n".join(line.text for line in client.lines(started).lines)
+    assert "0 -> /dev/null" in held, "its own input, which shows that the list is one"
+    assert "socket:" not in held
 
 
 @pytest.mark.rule("CLI-2")

@@ -7,6 +7,7 @@ times as much memory, and connections without an end left no file for anybody el
 
 import asyncio
 import resource
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -68,6 +69,8 @@ class Intake(HttpToolsProtocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self.over: Callable[[], None] | None = None
+        """Called when the connection has ended."""
         self.due: float | None = None
         self.unread: float | None = None
         """When our patience ends with one who does not read."""
@@ -162,6 +165,8 @@ class Intake(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         let_go(self)
+        if self.over is not None:
+            self.over()
         super().connection_lost(exc)
 
     def on_message_complete(self) -> None:

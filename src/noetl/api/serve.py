@@ -12,6 +12,7 @@ from litestar.datastructures import State
 from noetl.api.audit import AuditedOrders
 from noetl.api.context import ApiContext, Guest
 from noetl.api.faults import refusal_to
+from noetl.api.handed import Handed
 from noetl.api.intake import Intake, sweep
 from noetl.api.loopback import is_loopback
 from noetl.api.pages import with_pages
@@ -27,9 +28,30 @@ BACKLOG = 2048
 class Quiet(uvicorn.Server):
     """A server whose owner decides when it stops: signals are the owner's business."""
 
+    def __init__(self, config: uvicorn.Config, handed: Handed | None) -> None:
+        super().__init__(config)
+        self._handed = handed
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._handed is not None:
+            self._handed.begin(self._taken)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._handed is not None:
+            self._handed.end()
+        await super().shutdown(sockets)
+
+    def _taken(self, over: Callable[[], None]) -> Intake:
+        """As uvicorn makes it of what it accepts itself."""
+        state = self.lifespan.state
+        made = Intake(config=self.config, server_state=self.server_state, app_state=state)
+        made.over = over
+        return made
 
 
 def refuse_open(host: str, *, auth: bool) -> None:
@@ -41,25 +63,16 @@ def refuse_open(host: str, *, auth: bool) -> None:
         )
 
 
-def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Shared: the kernel spreads connections."""
-    made = bound(host, port, shared=shared)
-    with refusing(made, host, port):
-        made.listen(BACKLOG)
-        made.setblocking(False)
-    return made
-
-
-def bound(host: str, port: int, *, shared: bool) -> socket.socket:
-    """A socket that has the port and does not listen; if shared, others of this user join it."""
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, whose port nobody else can join; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named, or asyncio leaves Nagle's algorithm on: 40 ms for each small answer.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     with refusing(made, host, port):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind((host, port))
+        made.listen(BACKLOG)
+        made.setblocking(False)
     return made
 
 
@@ -85,19 +98,19 @@ async def serve(
     auth: bool,
     owner: str | None = None,
     guest: Guest | None = None,
-    shared: bool = False,
+    handed: Handed | None = None,
     stop: asyncio.Event,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """
     Answer requests until `stop` is set; `ready` is told the URL once it listens. `owner` is the
-    token of the home; with a `guest`, who only looks, nothing is noted in the home. A `shared`
-    port is that of other shards, too (decision 0087).
+    token of the home; with a `guest`, who only looks, nothing is noted in the home. A shard does
+    not listen: connections at the address are `handed` to it (decision 0095).
 
     Requests under way get some seconds to end; streams and long polls end at once.
     """
     refuse_open(host, auth=auth)
-    listening = listen(host, port, shared=shared)
+    sockets = [] if handed is not None else [listen(host, port)]
     app = create_app(plane, auth=auth, owner=owner, guest=guest)
     server = Quiet(
         uvicorn.Config(
@@ -112,14 +125,15 @@ async def serve(
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=GRACE,
-        )
+        ),
+        handed,
     )
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    serving = asyncio.create_task(server.serve(sockets=sockets))
     stopping = asyncio.create_task(stop.wait())
     sweeping = asyncio.create_task(sweep(server.server_state))
     try:
         # The socket listens already: whoever connects from now on is answered.
-        plane.address = url_of(host, listening.getsockname()[1])
+        plane.address = url_of(host, sockets[0].getsockname()[1] if sockets else port)
         ready(plane.address)
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
@@ -133,7 +147,8 @@ async def serve(
         try:
             await serving
         finally:
-            listening.close()
+            for listening in sockets:
+                listening.close()
 
 
 def url_of(host: str, port: int) -> str:

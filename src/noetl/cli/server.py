@@ -105,7 +105,7 @@ def start(
     `token`, where commands on the same home find it. With --open it needs no token and listens on
     loopback only. While the database or the queue is unavailable, it waits and says so.
 
-    A server process uses one core. With --shards N one process minds N servers that share the port:
+    A server process uses one core. With --shards N one process listens and minds N servers:
     connections are spread over them, and one that dies is started again.
     """
     demand_framework("noetl server start")

@@ -1,24 +1,23 @@
-"""Who can join the port of shards, and that whoever starts them with workers is told."""
+"""Nobody can listen beside the process that hands out the connections of shards."""
 
 import socket
-from pathlib import Path
 
 import pytest
 
-from noetl.api.serve import bound
-from noetl.cli.background.sharding import shares_user
-from noetl.settings import Settings
+from noetl.api.serve import listen
+
+PORT = socket.SO_REUSEPORT
+ADDRESS = socket.SO_REUSEADDR
 
 
-def test_every_process_of_the_user_can_join_the_port() -> None:
-    with bound("127.0.0.1", 0, shared=True) as shard, socket.socket() as task:
-        task.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        task.bind(shard.getsockname())
-        task.listen()
-
-
-@pytest.mark.parametrize(
-    ("workers", "auth", "told"), [(2, True, True), (0, True, False), (2, False, False)]
-)
-def test_it_is_told_where_tasks_could_see_tokens(workers: int, auth: bool, told: bool) -> None:
-    assert shares_user(Settings(home=Path("nowhere"), auth=auth), workers) is told
+@pytest.mark.parametrize("options", [(PORT,), (ADDRESS,), (ADDRESS, PORT)])
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+@pytest.mark.parametrize("ours", ["127.0.0.1", "0.0.0.0"])
+def test_a_stranger_of_the_same_user_cannot_join_the_port(
+    ours: str, host: str, options: tuple[int, ...]
+) -> None:
+    with listen(ours, 0) as door, socket.socket() as stranger:
+        for option in options:
+            stranger.setsockopt(socket.SOL_SOCKET, option, 1)
+        with pytest.raises(OSError, match="in use"):
+            stranger.bind((host, door.getsockname()[1]))

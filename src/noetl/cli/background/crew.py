@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from noetl.tools.children import PIPE, ourselves, spawn_async
 
@@ -18,6 +19,12 @@ GRACE = 15.0
 TIED = "--with-parent"
 """A process told so reads its standard input, and stops when that ends: with its server."""
 Words = Callable[[int], Sequence[str]]
+Tie = Callable[[], AbstractContextManager[int]]
+"""What becomes the standard input of a process, and is closed here once it has it."""
+
+
+def a_pipe() -> AbstractContextManager[int]:
+    return contextlib.nullcontext(PIPE)
 
 
 def a_worker(_: int) -> Sequence[str]:
@@ -29,9 +36,9 @@ class Crew:
     """
     So many processes of one kind.
 
-    One that dies is started again. Each hangs on a pipe of the server, so that it also ends when
-    the server was killed; and each has a session of its own, so that Ctrl-C reaches the server
-    alone, which then lets them end well.
+    One that dies is started again. Each hangs on a pipe of the server, or on what else ties it, so
+    that it also ends when the server was killed; and each has a session of its own, so that Ctrl-C
+    reaches the server alone, which then lets them end well.
     """
 
     def __init__(
@@ -43,9 +50,10 @@ class Crew:
         *,
         what: str = "a worker",
         words: Words = a_worker,
+        tie: Tie = a_pipe,
     ) -> None:
         self._count = count
-        self._what, self._words = what, words
+        self._what, self._words, self._tie = what, words, tie
         self._grace = drain + GRACE
         self._environment = environment
         self._says = says
@@ -96,13 +104,14 @@ class Crew:
             await asyncio.sleep(pause)
 
     async def _one(self, place: int) -> int:
-        process = await spawn_async(
-            *ourselves(*self._words(place)),
-            stdin=PIPE,
-            stdout=None,
-            stderr=None,
-            env=self._environment,
-        )
+        with self._tie() as stdin:
+            process = await spawn_async(
+                *ourselves(*self._words(place)),
+                stdin=stdin,
+                stdout=None,
+                stderr=None,
+                env=self._environment,
+            )
         self._processes.add(process)
         if self._stopping:
             process.send_signal(signal.SIGTERM)

@@ -3,13 +3,15 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from functools import partial
 
+from noetl.api.handed import Handed, from_standard_input
 from noetl.api.home_token import home_token
 from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import make_token, revoke_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.launch import used_by, variables
-from noetl.cli.background.signals import stop_on_signals, stop_with_parent, unless
+from noetl.cli.background.signals import stop_as_orphan, stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.pid_file import Tell
 from noetl.node.server import ServerNode
@@ -32,13 +34,14 @@ async def run_server(settings: Settings, tell: Tell, *, workers: int, shard: boo
     refuse_open(settings.host, auth=settings.auth)
     hurry = asyncio.Event()
     stop = stop_on_signals(hurry)
+    handed = None
     if shard:
-        stop_with_parent(stop, hurry)
+        handed = Handed(from_standard_input(), partial(stop_as_orphan, stop, hurry))
     plane = await unless(stop, ServerNode.open(settings, says=say))
     if plane is None:
         return
     try:
-        await _served(plane, tell, stop, hurry, workers=workers, shared=shard)
+        await _served(plane, tell, stop, hurry, workers=workers, handed=handed)
     finally:
         await plane.close()
         say("the server has stopped")
@@ -51,7 +54,7 @@ async def _served(
     hurry: asyncio.Event,
     *,
     workers: int,
-    shared: bool,
+    handed: Handed | None,
 ) -> None:
     closed = asyncio.Event()
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -63,7 +66,7 @@ async def _served(
             settings.port,
             auth=settings.auth,
             owner=home_token(settings.home) if settings.auth else None,
-            shared=shared,
+            handed=handed,
             stop=closed,
             ready=listening.set_result,
         )

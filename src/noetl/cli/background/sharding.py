@@ -1,4 +1,4 @@
-"""Several servers on one home behind one address, minded by one process (decision 0087)."""
+"""Several servers on one home behind one address, minded by one process (decisions 0087, 0095)."""
 
 import asyncio
 import os
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from noetl.api.home_token import home_token
-from noetl.api.serve import bound, refuse_open, url_of
+from noetl.api.serve import listen, refuse_open, url_of
 from noetl.cli.background.crew import TIED, Crew
+from noetl.cli.background.door import Door
 from noetl.cli.background.launch import LOOK, used_by, variables
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
@@ -15,12 +16,6 @@ from noetl.errors import SettingRefused
 from noetl.node.pid_file import RunningProcess, Tell, shard_file
 from noetl.settings import Settings
 from noetl.tools.environment import VARIABLES
-
-ONE_USER = (
-    "tasks of these workers have the user of the servers, and can listen on the port that the "
-    "shards share: requests that the kernel brings there show them their tokens; see "
-    "docs/operate/trust-model.md for workers with a user of their own"
-)
 
 
 def refuse_alone(settings: Settings, shards: int) -> None:
@@ -39,11 +34,6 @@ def refuse_alone(settings: Settings, shards: int) -> None:
         )
 
 
-def shares_user(settings: Settings, workers: int) -> bool:
-    """Whether tasks could see tokens of others; without auth there are none to be seen."""
-    return workers > 0 and settings.auth
-
-
 async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: int) -> None:
     """Mind so many servers until SIGTERM or Ctrl-C; workers are spread over them."""
     listen_to_logging()
@@ -51,16 +41,14 @@ async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: in
     refuse_alone(settings, shards)
     hurry = asyncio.Event()
     stop = stop_on_signals(hurry)
-    # It never listens: it keeps the port while a shard is away, and finds one where any will do.
-    held = bound(settings.host, settings.port, shared=True)
-    port = int(held.getsockname()[1])
+    listening = listen(settings.host, settings.port)
+    port = int(listening.getsockname()[1])
+    door = Door(listening)
     url = url_of(settings.host, port)
     if settings.auth:
         home_token(settings.home)  # made once, before several servers look for it
     uses = {**used_by(settings), "shards": str(shards)}
     tell(ready=False, uses=uses)
-    if shares_user(settings, workers):
-        say(ONE_USER)
     environment = {**VARIABLES, **variables(settings), "NOETL_PORT": str(port)}
 
     def words(place: int) -> Sequence[str]:
@@ -68,7 +56,9 @@ async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: in
         start = ("server", "start", "--foreground", "--shard", str(place), TIED)
         return (*start, "--worker", str(share))
 
-    crew = Crew(shards, environment, say, settings.drain, what="a shard", words=words)
+    crew = Crew(
+        shards, environment, say, settings.drain, what="a shard", words=words, tie=door.place
+    )
     crew.begin()
     try:
         if await unless(stop, all_ready(settings.home, shards)) is not None:
@@ -78,7 +68,7 @@ async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: in
     finally:
         say("the server stops, with all of its shards")
         await crew.end(hurry)
-        held.close()
+        door.close()
         say("the server has stopped")
 
 

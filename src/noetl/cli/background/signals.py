@@ -51,7 +51,12 @@ def stop_with_parent(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     def look() -> None:
         if not os.read(end, 4096):
             loop.remove_reader(end)
-            stop.set()
-            loop.call_later(ORPHANED, hurry.set)
+            stop_as_orphan(stop, hurry)
 
     loop.add_reader(end, look)
+
+
+def stop_as_orphan(stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    """The process that started us is gone: end well, but within bounds."""
+    stop.set()
+    asyncio.get_running_loop().call_later(ORPHANED, hurry.set)

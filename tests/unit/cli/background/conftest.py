@@ -1,0 +1,3 @@
+"""Tests of what runs in the background may be `async def`."""
+
+from tests.support.asynchronous import pytest_pyfunc_call  # noqa: F401
