@@ -1,4 +1,4 @@
-"""Connections that another process accepted: a shard is handed them one by one (decision 0095)."""
+"""Connections that another process accepted: a shard is handed them one by one (decision 0093)."""
 
 import asyncio
 import contextlib

@@ -105,7 +105,7 @@ async def serve(
     """
     Answer requests until `stop` is set; `ready` is told the URL once it listens. `owner` is the
     token of the home; with a `guest`, who only looks, nothing is noted in the home. A shard does
-    not listen: connections at the address are `handed` to it (decision 0095).
+    not listen: connections at the address are `handed` to it (decision 0093).
 
     Requests under way get some seconds to end; streams and long polls end at once.
     """

@@ -41,7 +41,7 @@ class Door:
     Who gets which connection: the shard that has fewest, in turn where several have as few.
 
     The socket that listens stays in this process, without SO_REUSEPORT: the kernel refuses it to
-    whoever else binds it, tasks with our user, too (decision 0095). Where no shard takes any, those
+    whoever else binds it, tasks with our user, too (decision 0093). Where no shard takes any, those
     who call wait in the queue of the kernel.
     """
 

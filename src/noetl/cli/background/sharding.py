@@ -1,4 +1,4 @@
-"""Several servers on one home behind one address, minded by one process (decisions 0087, 0095)."""
+"""Several servers on one home behind one address, minded by one process (decisions 0087, 0093)."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Who gets the connections that are made to a server with shards (decision 0095)."""
+"""Who gets the connections that are made to a server with shards (decision 0093)."""
 
 import asyncio
 import os
