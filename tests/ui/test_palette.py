@@ -45,3 +45,26 @@ def test_pages_playbooks_executions_and_actions_are_found_by_typing(at: Node, pa
     expect(page.get_by_text("Nothing found")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+AT_ONCE = """async () => {
+  const press = (target, key, ctrlKey) => {
+    const how = { key, ctrlKey, bubbles: true, cancelable: true };
+    target.dispatchEvent(new KeyboardEvent("keydown", how));
+  };
+  press(document.querySelector("dialog input"), "Enter", false);
+  for (let turn = 0; turn < 10; turn++) await null; // the page has changed; no further event came
+  press(window, "k", true);
+}"""
+
+
+def test_who_types_on_at_once_is_heard(at: Node, page: Page) -> None:
+    page.goto(f"{at.url}/ui/")
+    expect(page.get_by_role("heading", name="Executions")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to").fill("runtime")
+    page.evaluate(AT_ONCE)
+    expect(page).to_have_url(re.compile("/ui/runtime$"))
+    page.get_by_role("combobox", name="Go to").fill("audit")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/ui/audit$"))

@@ -117,6 +117,7 @@ def test_the_answer_of_a_service_is_with_its_task(at: Node, page: Page) -> None:
     expect(answer).to_contain_text("no execution '01nothing'")
 
 
+@pytest.mark.rule("KEY-2")
 def test_lines_are_seen_as_they_are_printed_and_without_secrets(
     at: Node, page: Page, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ PAUSE = 0.5
 A_CONNECTION = b"c"
 
 
-class Place:
+class ShardPlace:
     """One shard as the door sees it."""
 
     def __init__(self, channel: socket.socket) -> None:
@@ -36,7 +36,7 @@ class Place:
         self.held -= said.count(ENDED)
 
 
-class Door:
+class ShardDoor:
     """
     Who gets which connection: the shard that has fewest, in turn where several have as few.
 
@@ -48,7 +48,7 @@ class Door:
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
         self._loop = asyncio.get_running_loop()
-        self._places: list[Place] = []
+        self._places: list[ShardPlace] = []
         self._accepting = False
         self._later: asyncio.TimerHandle | None = None
 
@@ -57,7 +57,7 @@ class Door:
         """The standard input of a new shard; ours once this block is left."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        made = Place(ours)
+        made = ShardPlace(ours)
         self._places.append(made)
         self._loop.add_reader(ours, self._hear, made)
         with theirs:
@@ -71,7 +71,7 @@ class Door:
             self._leave(place)
         self._listening.close()
 
-    def _hear(self, place: Place) -> None:
+    def _hear(self, place: ShardPlace) -> None:
         try:
             said = place.channel.recv(4096)
         except BlockingIOError:
@@ -84,7 +84,7 @@ class Door:
         place.hear(said)
         self._go_on()
 
-    def _leave(self, place: Place) -> None:
+    def _leave(self, place: ShardPlace) -> None:
         """Its shard is gone, or takes nothing any more; a new one gets a place of its own."""
         self._loop.remove_reader(place.channel)
         place.channel.close()

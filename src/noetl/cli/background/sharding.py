@@ -8,7 +8,7 @@ from pathlib import Path
 from noetl.api.home_token import home_token
 from noetl.api.serve import listen, refuse_open, url_of
 from noetl.cli.background.crew import TIED, Crew
-from noetl.cli.background.door import Door
+from noetl.cli.background.door import ShardDoor
 from noetl.cli.background.launch import LOOK, used_by, variables
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
@@ -43,7 +43,7 @@ async def run_shards(settings: Settings, tell: Tell, *, shards: int, workers: in
     stop = stop_on_signals(hurry)
     listening = listen(settings.host, settings.port)
     port = int(listening.getsockname()[1])
-    door = Door(listening)
+    door = ShardDoor(listening)
     url = url_of(settings.host, port)
     if settings.auth:
         home_token(settings.home)  # made once, before several servers look for it

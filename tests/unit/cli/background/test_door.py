@@ -12,7 +12,7 @@ import pytest
 
 from noetl.api.handed import READY, Handed, from_standard_input
 from noetl.api.serve import listen
-from noetl.cli.background.door import UNTAKEN, Door
+from noetl.cli.background.door import UNTAKEN, ShardDoor
 
 HOST = "127.0.0.1"
 
@@ -38,7 +38,7 @@ class House:
     def __init__(self) -> None:
         listening = listen(HOST, 0)
         self.port = listening.getsockname()[1]
-        self.door = Door(listening)
+        self.door = ShardDoor(listening)
         self.opened = ExitStack()
         self.gone = asyncio.Event()
 
