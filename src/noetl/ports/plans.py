@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from noetl.playbook.plan import Plan
 from noetl.ports.large import read_off_loop
@@ -40,11 +41,17 @@ class Plans:
         plan = self.find(digest)
         if plan is not None:
             return plan
-        if digest not in self._making:
-            making = asyncio.create_task(self._fetched(digest, text_of))
-            self._making[digest] = making
-            making.add_done_callback(lambda _: self._making.pop(digest))
-        return await asyncio.shield(self._making[digest])
+        making = self._making.get(digest)
+        # One that has failed is nobody's answer but theirs who waited: whoever comes after it asks
+        # anew, in the same turn of the loop too, in which it is not forgotten yet.
+        if making is None or making.done():
+            making = self._making[digest] = asyncio.create_task(self._fetched(digest, text_of))
+            making.add_done_callback(partial(self._forget, digest))
+        return await asyncio.shield(making)
+
+    def _forget(self, digest: str, made: asyncio.Task[Plan]) -> None:
+        if self._making.get(digest) is made:
+            del self._making[digest]
 
     async def _fetched(self, digest: str, text_of: Callable[[], Awaitable[str]]) -> Plan:
         text = await text_of()

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
 from tests.support.steps import noop, playbook, step
 
+from noetl.errors import ExecutionNotFound
 from noetl.playbook.plan import Plan, digest_of
 from noetl.ports.plans import Plans
 from noetl.server.library import plan_from
@@ -56,3 +58,21 @@ async def test_of_many_that_want_a_plan_at_once_one_makes_it() -> None:
     found = await asyncio.gather(*(making.by(0) for _ in range(10)))
     assert len(making.made) == 1
     assert all(one is found[0] for one in found)
+
+
+async def test_who_comes_while_another_is_refused_asks_anew() -> None:
+    """In the very turn in which the other failed: a worker asked for it again without an end."""
+    making = Making(10_000)
+
+    async def refused() -> str:
+        raise ExecutionNotFound("the lease is lost")
+
+    async def first() -> None:
+        with pytest.raises(ExecutionNotFound):
+            await making.plans.by(DIGESTS[0], refused)
+
+    other = asyncio.create_task(first())
+    await asyncio.sleep(0)  # it has begun; its question is answered in the next turn
+    plan = await asyncio.create_task(making.by(0))
+    assert making.plans.find(DIGESTS[0]) is plan
+    await other
