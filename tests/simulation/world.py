@@ -18,6 +18,7 @@ import msgspec
 from tests.simulation import clients, troubles
 from tests.simulation.audit import Auditor, Violation, planned, read_once
 from tests.simulation.clocks import simulated
+from tests.simulation.endless import bounded
 from tests.simulation.hosts import ServerHost, WorkerHost, settings
 from tests.simulation.line import Network
 from tests.simulation.loop import SimulatedLoop
@@ -308,7 +309,7 @@ def _lived(scenario: Scenario) -> Ended:
     loop = world.loop
     asyncio.set_event_loop(loop)
     try:
-        with simulated(loop, scenario.chance("program")):
+        with simulated(loop, scenario.chance("program")), bounded():
             loop.run_until_complete(world.live())
     except Exception as fault:
         broken = world.audit.broken
