@@ -13,6 +13,7 @@ from bench.__main__ import ALONE, BENCHES
 
 ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"(\S.*?) +(\S+) +(\S+) +(\S+) +\S+ (?:yes|NO) .*\d%")
+pytestmark = pytest.mark.usefixtures("made_clusters")
 SIZE = re.compile(r"(\S.*?) +(-?[\d,]+) (?:MiB|bytes)")
 
 
