@@ -1,4 +1,4 @@
-"""Every bench runs: once, at a tenth of its size or less, for what it prints and never for its times."""
+"""Every bench runs: once, at a tenth of its size or less, for what it prints, not for its times."""
 
 import math
 import os
