@@ -23,7 +23,7 @@ from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.settings import Settings
 
-REPEATS = sized(7)
+REPEATS = sized(7, small=1)
 STEPS = sized(200)
 ITERATIONS = sized(20_000)
 EXECUTIONS = sized(1000)

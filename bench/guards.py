@@ -24,7 +24,7 @@ SCOPE: Final[dict[str, Any]] = {
     "outcome": {"status": "error", "http": {"status": 503}, "error": {"kind": "http"}},
     "_attempt": 1,
 }
-REPEATS: Final = sized(15)
+REPEATS: Final = sized(15, small=1)
 CALLS: Final = sized(2_000)
 
 

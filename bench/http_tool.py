@@ -21,7 +21,7 @@ from noetl.kinds.http import HttpInputs
 from noetl.ports.result_store import ResultStore
 from noetl.tools.http.tool import HttpTool
 
-REQUESTS, AT_ONCE, REPEATS = sized(3000), 100, sized(5)
+REQUESTS, AT_ONCE, REPEATS = sized(3000), 100, sized(5, small=1)
 MEGABYTES = sized(200)
 ROOM = 80.0
 """How many megabytes a body of MEGABYTES may add to the process."""

@@ -15,10 +15,10 @@ from bench.size import sized
 from noetl.node.server import ServerNode
 from noetl.settings import Settings
 
-STARTS = sized(2_000)
+STARTS = sized(2_000, small=64)
 AT_ONCE = 64
 """Clients that ask at the same time."""
-REPEATS = sized(7)
+REPEATS = sized(7, small=1)
 LIMIT = "executor: { spec: { limit: { at_once: 1000000 } } }\n"
 STEPS = "workflow: [ { step: start, tool: [ { a: { kind: noop } } ] } ]\n"
 

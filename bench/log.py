@@ -14,7 +14,7 @@ from noetl.ports.event_log import Decision, ExecutionRow
 
 BODY = "x" * 400
 EVENTS = b'[{"name":"step.done","step":"fetch","step_run_id":"12.1","result":"%s"}]' % (b"x" * 330)
-REPEATS = sized(9)
+REPEATS = sized(9, small=1)
 GROUPED = sized(20_000)
 PER_COMMIT = sized(1_000)
 ALONE = sized(300)

@@ -20,7 +20,7 @@ TURNS = sized(91_000)
 """Eleven events each: about a million."""
 SHORT = sized(10_000)
 """Events of the short execution."""
-REPEATS = sized(5)
+REPEATS = sized(5, small=1)
 
 
 def figures() -> list[Figure]:

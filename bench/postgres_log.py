@@ -13,7 +13,7 @@ from bench.size import sized
 from noetl.adapters.postgres.storage import PostgresStorage, open_storage
 from noetl.ports.event_log import Decision
 
-REPEATS = sized(9)
+REPEATS = sized(9, small=1)
 GROUPED = sized(20_000)
 ALONE = sized(300)
 RAW_ROWS = "insert into public.raw select * from unnest($1::bigint[], $2::text[])"

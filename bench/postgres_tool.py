@@ -14,7 +14,7 @@ from bench.size import sized
 from noetl.kinds.sql import PostgresInputs
 from noetl.tools.sql.postgres import PostgresTool
 
-STATEMENTS, AT_ONCE, POOL, REPEATS = sized(2000), 20, 10, sized(5)
+STATEMENTS, AT_ONCE, POOL, REPEATS = sized(2000, small=40), 20, 10, sized(5, small=1)
 READ = "select a, b from t where a = %s"
 WRITE = "update t set b = b || '' where a = %s"
 

@@ -19,7 +19,7 @@ from noetl.kinds.code import PythonInputs
 from noetl.tools.python.tool import PythonTool
 
 CALLS = sized(40)
-REPEATS = sized(15)
+REPEATS = sized(15, small=1)
 FIBONACCI = """
 def fibonacci(n):
     return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)

@@ -19,7 +19,7 @@ from noetl.kinds.code import PythonInputs
 from noetl.tools.python.child import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 
-CALLS, AT_ONCE, REPEATS = sized(4_000), 8, sized(5)
+CALLS, AT_ONCE, REPEATS = sized(4_000), 8, sized(5, small=1)
 INPUTS = PythonInputs(code="result = {'id': n, 'words': [str(n)] * 10}", args={"n": 7})
 
 

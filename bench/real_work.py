@@ -32,10 +32,10 @@ from noetl.adapters.sqlite.database import CHECKPOINT_PAGES
 from noetl.node.local import LocalNode
 from noetl.settings import Settings
 
-REPEATS = sized(5)
+REPEATS = sized(5, small=1)
 STEPS = sized(200)
-ITERATIONS = sized(10_000)
-CALLS = sized(3_000)
+ITERATIONS = sized(10_000, small=200)
+CALLS = sized(3_000, small=100)
 AT_ONCE = 100
 CHILDREN, POOL = 8, 10
 TASKS = WORKS["W4"].count

@@ -1,4 +1,4 @@
-"""How much is measured: all of it, or a tenth, which proves that a bench runs and nothing more."""
+"""How much is measured: all of it, or a tenth and less, which proves that a bench runs."""
 
 import os
 

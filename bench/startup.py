@@ -11,7 +11,7 @@ from time import perf_counter
 from bench.figure import Figure
 from bench.size import sized
 
-REPEATS = sized(25)
+REPEATS = sized(25, small=1)
 ROOT = Path(__file__).parent.parent
 NOETL = str(Path(sys.executable).with_name("noetl"))
 HELLO = str(ROOT / "examples" / "01-hello" / "playbook.yaml")

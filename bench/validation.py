@@ -12,7 +12,7 @@ from bench.generate import generate
 from bench.size import sized
 from noetl.playbook.load import load
 
-REPEATS = sized(9)
+REPEATS = sized(9, small=1)
 LINES = sized(5_000)
 
 

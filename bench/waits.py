@@ -23,11 +23,11 @@ from noetl.settings import Settings
 
 WAITING = sized(10_000)
 TURNS = sized(300)
-REPEATS = sized(5)
+REPEATS = sized(5, small=1)
 TIMERS = sized(100_000)
 AT_ONCE = 1_000
 """Timers of one execution."""
-WITHIN = sized(60)
+WITHIN = sized(60, small=1)
 """Seconds in which all of them are due."""
 
 
@@ -133,7 +133,7 @@ async def beside_timers(home: Path) -> Figure:
     minute, and whether the slowest turns fell into it was a matter of chance.
     """
     local = await LocalNode.open(Settings(home=home))
-    alone = await lasting(local, 2.0)
+    alone = await lasting(local, float(sized(2, small=1)))
     many = TIMERS // AT_ONCE or 1
     began = perf_counter()
     (one,) = await all_waiting(local, 1, seconds=86_400)

@@ -28,10 +28,11 @@ from bench.size import SMALL, sized
 from noetl.client.client import Client
 
 DBOS = "dbos==3.3.*"
-REPEATS = sized(3)
-EXECUTIONS = sized(1_000)
-REQUESTS = sized(3_000)
-LONG = sized(1_000_000, small=10_000)
+REPEATS = sized(3, small=1)
+EXECUTIONS = sized(1_000, small=40)
+REQUESTS = sized(3_000, small=64)
+LONG = sized(1_000_000, small=2_000)
+GETS = sized(200)
 DURABLE = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "max_wal_size=4GB")
 
 
@@ -193,5 +194,5 @@ def page_figures(server: postgres.PostgresServer, queue: nats.NatsServer) -> Ite
 
 
 def p95s(url: str) -> list[float]:
-    get_times(url, 50)
-    return [statistics.quantiles(get_times(url, 200), n=20)[18] for _ in range(REPEATS)]
+    get_times(url, sized(50, small=2))
+    return [statistics.quantiles(get_times(url, GETS), n=20)[18] for _ in range(REPEATS)]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from bench.size import sized
 
-ROUNDS = sized(400)
+ROUNDS = sized(400, small=10)
 
 
 async def floors(database: str, queue: str) -> tuple[list[float], list[float]]:

@@ -6,7 +6,7 @@ from bench.size import sized
 
 CHAIN = sized(100)
 """Steps of the chain."""
-ITERATIONS = sized(10_000)
+ITERATIONS = sized(10_000, small=200)
 
 
 def _head(name: str) -> dict[str, str]:

@@ -24,7 +24,8 @@ from tests.support.trial import (
 
 TAKES = sized((1, 2, 6, 1, 4), (5, 20, 90, 200))
 """Seconds that a first task takes."""
-ROUNDS = 3
+ROUNDS = sized(2, 3)
+"""From the second on, what is told to stop has itself begun again."""
 TOGETHER = sized(3, 8)
 """Executions that begin before each restart."""
 

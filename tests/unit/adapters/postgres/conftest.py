@@ -14,7 +14,8 @@ def homes(log_database: Database) -> PostgresHomes:
 
 
 @pytest.fixture(scope="module")
-def own_server() -> Iterator[PostgresServer]:
+def own_server(made_clusters: None) -> Iterator[PostgresServer]:
     """A server that a test may stop; it is left running."""
+    assert made_clusters is None
     with running() as server:
         yield server
