@@ -168,7 +168,12 @@ async def test_no_word_of_a_shard_is_lost_however_late_the_door_listens() -> Non
 
     def make(over: Callable[[], None]) -> asyncio.Protocol:
         counted["made"] += 1
-        return Named("a", lambda: (over(), ended.set())[0])
+
+        def its_end() -> None:
+            over()
+            ended.set()
+
+        return Named("a", its_end)
 
     with door, socket.create_server((HOST, 0)) as listening:
         handed = Handed(theirs, ended.set)
