@@ -36,6 +36,7 @@ class Handed:
         self._loop = asyncio.get_running_loop()
         self._make: Make | None = None
         self._opening: set[asyncio.Task[None]] = set()
+        self._unsaid = bytearray()
         self._loop.add_reader(channel, self._look)
 
     def begin(self, make: Make) -> None:
@@ -45,6 +46,7 @@ class Handed:
     def end(self) -> None:
         """Take nothing more. What was handed over and not taken is reset: who called asks again."""
         self._loop.remove_reader(self._channel)
+        self._loop.remove_writer(self._channel)
         self._channel.close()
 
     def _look(self) -> None:
@@ -89,8 +91,27 @@ class Handed:
         self._say(ENDED)
 
     def _say(self, word: bytes) -> None:
-        with contextlib.suppress(OSError):  # that the other end is gone, its reader learns
-            self._channel.send(word)
+        """
+        No word may be lost: the other end counts them, and where it counted wrong it would hand us
+        nothing more. Thousands of connections may end at once, and the kernel keeps a few hundred
+        words that nobody has heard; the others are said when it has room.
+        """
+        if self._channel.fileno() < 0:  # we have ended: what is left of connections is over
+            return
+        self._unsaid += word
+        if len(self._unsaid) == len(word):  # else what was unsaid before waits for room
+            self._speak()
+
+    def _speak(self) -> None:
+        with contextlib.suppress(OSError):  # no room for it now
+            try:
+                del self._unsaid[: self._channel.send(self._unsaid)]
+            except (BrokenPipeError, ConnectionResetError):  # its reader learns of it
+                self._unsaid.clear()
+        if self._unsaid:
+            self._loop.add_writer(self._channel, self._speak)
+        else:
+            self._loop.remove_writer(self._channel)
 
 
 def from_standard_input() -> socket.socket:

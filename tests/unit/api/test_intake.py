@@ -369,6 +369,28 @@ async def test_a_body_of_very_many_values_is_not_read(
 
 
 @pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize(("count", "status"), [(100, b" 422 "), (101, b" 400 ")])
+@pytest.mark.parametrize("piece", [50, 199, 1_000_000])
+async def test_a_body_of_very_long_numbers_is_not_read(
+    piece: int, count: int, status: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read and to write a number takes the square of its digits."""
+    monkeypatch.setattr(intake, "MOST_LONG", 100)
+    numbers = [b"7" * 400] * (count // 2) + [b"-" + b"8" * 200] * (count % 2)
+    short = [b"9" * 199] * 20
+    body = b"[" + b",".join(numbers + short) + b"]"
+    async with strangers() as (url, [(reader, writer)]):
+        writer.write(OPEN.replace(b"sign-in", b"executions"))
+        writer.write(b"Transfer-Encoding: chunked\r\n\r\n")
+        for start in range(0, len(body), piece):
+            part = body[start : start + piece]
+            writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+        writer.write(b"0\r\n\r\n")
+        assert status in await reader.readline()
+        assert await is_well(url)
+
+
+@pytest.mark.rule("SRV-1")
 async def test_nobody_has_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "MOST", 16)
     async with dripping(16, 1) as (url, peers):

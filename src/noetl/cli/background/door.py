@@ -12,7 +12,7 @@ UNTAKEN = 16
 TURN = 64
 """Connections that are accepted before the loop looks at anything else."""
 PAUSE = 0.5
-"""Seconds until we accept again where we could not: files are short."""
+"""Seconds until we accept or hand over again where we could not: files are short."""
 A_CONNECTION = b"c"
 
 
@@ -51,6 +51,8 @@ class ShardDoor:
         self._places: list[ShardPlace] = []
         self._accepting = False
         self._later: asyncio.TimerHandle | None = None
+        self._kept: socket.socket | None = None
+        """What was accepted and could not be handed over yet."""
 
     @contextlib.contextmanager
     def place(self) -> Iterator[int]:
@@ -67,6 +69,8 @@ class ShardDoor:
         self._pause()
         if self._later is not None:
             self._later.cancel()
+        if self._kept is not None:
+            self._kept.close()
         for place in list(self._places):
             self._leave(place)
         self._listening.close()
@@ -98,11 +102,20 @@ class ShardDoor:
         if not self._accepting and self._has_room:
             self._loop.add_reader(self._listening, self._accept)
             self._accepting = True
+            if self._kept is not None:  # nobody else may come
+                self._accept()
 
     def _pause(self) -> None:
         if self._accepting:
             self._loop.remove_reader(self._listening)
             self._accepting = False
+
+    def _pause_for_files(self) -> None:
+        """Those that come meanwhile wait in the queue of the kernel."""
+        self._pause()
+        if self._later is not None:
+            self._later.cancel()
+        self._later = self._loop.call_later(PAUSE, self._go_on)
 
     def _accept(self) -> None:
         for _ in range(TURN):
@@ -112,30 +125,42 @@ class ShardDoor:
             connection = self._next()
             if connection is None:
                 return
-            with connection:
-                self._hand(connection)
+            if not self._hand(connection):
+                self._kept = connection
+                self._pause_for_files()
+                return
+            connection.close()
 
     def _next(self) -> socket.socket | None:
+        if self._kept is not None:
+            connection, self._kept = self._kept, None
+            return connection
         try:
             return self._listening.accept()[0]
         except (BlockingIOError, ConnectionAbortedError, InterruptedError):
             return None
-        except OSError:  # no file for it: those that come wait in the queue of the kernel
-            self._pause()
-            self._later = self._loop.call_later(PAUSE, self._go_on)
+        except OSError:  # no file for it
+            self._pause_for_files()
             return None
 
-    def _hand(self, connection: socket.socket) -> None:
-        """Give it to the shard that has fewest; where all have just died, it is lost with them."""
+    def _hand(self, connection: socket.socket) -> bool:
+        """
+        Give it to the shard that has fewest; where all have just died, it is lost with them. False
+        where nothing can be handed over now: of all files of our user only so many may be on their
+        way, and a task of his can have them there. That is no reason to leave a shard.
+        """
         while free := [place for place in self._places if place.has_room]:
             place = min(free, key=lambda one: one.held)
             try:
                 socket.send_fds(place.channel, [A_CONNECTION], [connection.fileno()])
-            except OSError:
+            except (BrokenPipeError, ConnectionResetError):
                 self._leave(place)
                 continue
+            except OSError:
+                return False
             place.untaken += 1
             place.held += 1
             self._places.remove(place)  # the last in turn
             self._places.append(place)
-            return
+            break
+        return True

@@ -3,18 +3,25 @@
 import asyncio
 import os
 import socket
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from itertools import islice
 
 import pytest
+from tests.support.slowness import SLOWNESS
 
-from noetl.api.handed import READY, Handed, from_standard_input
+from noetl.api.handed import ENDED, READY, TAKEN, Handed, from_standard_input
 from noetl.api.serve import listen
 from noetl.cli.background.door import UNTAKEN, ShardDoor
 
 HOST = "127.0.0.1"
+PATIENCE = 30.0 * SLOWNESS
+"""Seconds before what is lost fails its test."""
+MANY = 700
+"""More than the kernel keeps of words that nobody has heard."""
 
 
 class Named(asyncio.Protocol):
@@ -141,6 +148,101 @@ async def test_a_shard_learns_that_the_door_is_gone() -> None:
         await house.calls(1, stay=False)
         house.door.close()
         await house.gone.wait()
+
+
+async def test_connections_that_end_at_once_leave_the_shards_alike() -> None:
+    async with a_house() as house:
+        house.shard("a")
+        callers = [await house.call() for _ in range(MANY)]
+        for _, writer in callers:  # all in one turn of the loop, in which no door listens
+            writer.transport.abort()
+        house.shard("b")
+        found = await house.calls(20, stay=True)
+        assert found == {"a": 10, "b": 10}
+
+
+async def test_no_word_of_a_shard_is_lost_however_late_the_door_listens() -> None:
+    door, theirs = socket.socketpair()
+    ended = asyncio.Event()
+    counted = Counter[str]()
+
+    def make(over: Callable[[], None]) -> asyncio.Protocol:
+        counted["made"] += 1
+
+        def its_end() -> None:
+            over()
+            ended.set()
+
+        return Named("a", its_end)
+
+    with door, socket.create_server((HOST, 0)) as listening:
+        handed = Handed(theirs, ended.set)
+        handed.begin(make)
+        for number in range(MANY):
+            with socket.create_connection(listening.getsockname()), listening.accept()[0] as one:
+                await asyncio.to_thread(socket.send_fds, door, [b"c"], [one.fileno()])
+            ended.clear()
+            await ended.wait()
+            assert counted["made"] == number + 1
+        door.setblocking(False)
+        said, loop = b"", asyncio.get_running_loop()
+        async with asyncio.timeout(PATIENCE):
+            while len(said) < 1 + 2 * MANY:
+                said += await loop.sock_recv(door, 4096)
+        handed.end()
+    assert (said.count(TAKEN), said.count(ENDED)) == (MANY, MANY)
+
+
+CROWDED = """
+import asyncio, os, resource, socket, sys
+from noetl.api.handed import READY
+from noetl.api.serve import listen
+from noetl.cli.background.door import Door
+
+async def main():
+    if os.geteuid() == 0:  # nobody counts the files of root
+        os.setgid(64321)
+        os.setuid(64321)
+    listening = listen("127.0.0.1", 0)
+    door = Door(listening)
+    with door.place() as fd:
+        shard = socket.socket(fileno=os.dup(fd))
+    shard.sendall(READY)
+    shard.setblocking(False)
+    here, there = socket.socketpair()
+    for _ in range(70):
+        socket.send_fds(here, [b"."], [0])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    loop = asyncio.get_running_loop()
+    tries = asyncio.Event()
+    handing = door._hand
+    def hand(connection):
+        handed = handing(connection)
+        tries.set()
+        return handed
+    door._hand = hand
+    with socket.socket() as caller:
+        caller.connect(listening.getsockname())
+        await tries.wait()
+        try:
+            print("got", shard.recv(1), flush=True)
+        except BlockingIOError:
+            print("not now", flush=True)
+        for _ in range(70):
+            _, told, _, _ = socket.recv_fds(there, 1, 1)
+            os.close(*told)
+        print("then", await loop.sock_recv(shard, 1))
+
+asyncio.run(main())
+"""
+
+
+def test_files_that_somebody_else_has_on_their_way_end_no_shard() -> None:
+    """As a task of the same user can: the kernel counts them for all of his processes together."""
+    said = subprocess.run(
+        [sys.executable, "-c", CROWDED], capture_output=True, text=True, timeout=600, check=True
+    )
+    assert said.stdout == "not now\nthen b'c'\n"
 
 
 def test_children_of_a_shard_find_nothing_at_their_input() -> None:
