@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from noetl.late import late
 
 MASK = "***"
+NUMBERS = (int, float)
 SHORTEST = 6
 """KEY-3: shorter values are no secret inside a text, only where they stand alone."""
 SHORTEST_LINE = 16
@@ -258,7 +259,7 @@ class Masking:
             }
         if isinstance(value, list | tuple):
             return [self.cleaned(below, words) for below in value]
-        if type(value) is int and self.holds(str(value)):
+        if type(value) in NUMBERS and self.holds(str(value)):
             return MASK
         return value
 
@@ -491,7 +492,7 @@ def texts_in(values: Iterable[Any]) -> Iterator[str]:
             yield from texts_in(value.values())
         elif isinstance(value, list | tuple):
             yield from texts_in(value)
-        elif type(value) is int and len(str(value)) >= SHORTEST:
+        elif type(value) in NUMBERS and len(str(value)) >= SHORTEST:
             yield str(value)
 
 
