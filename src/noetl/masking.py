@@ -103,6 +103,8 @@ class Masking:
         self._changing = allocate_lock()
         self.generation = 0
         """Changes with what is known: what was masked before may have to be masked again."""
+        self.longest = 0
+        """Bytes of the longest form: how much of a stream must be seen at once."""
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -142,6 +144,7 @@ class Masking:
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
         self._forms = ordered_forms(self._values.values())
         self._encoded = encoded_forms(self._values.values(), self._whole)
+        self.longest = max(map(len, self._encoded), default=0)
         marks: dict[str, set[str]] = {}
         for value, made in self._values.items():
             for mark in made.marks:
@@ -262,11 +265,6 @@ class Masking:
         if type(value) in NUMBERS and self.holds(str(value)):
             return MASK
         return value
-
-    @property
-    def longest(self) -> int:
-        """Bytes of the longest form: how much of a stream must be seen at once."""
-        return max(map(len, self._encoded), default=0)
 
 
 def ordered_forms(secrets: Iterable[SecretForms]) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ class Libs:
         made = tempfile.mkdtemp(prefix=folder.name, dir=self._home)
         try:
             for name in ("packages", "temporary"):
-                os.mkdir(f"{made}/{name}", 0o700)
+                private_folder(Path(made, name))
             await self._run_installer(wanted, made)
             os.rename(f"{made}/packages", folder)
         finally:
