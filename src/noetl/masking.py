@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from noetl.late import late
 
 MASK = "***"
+NUMBERS = (int, float)
 SHORTEST = 6
 """KEY-3: shorter values are no secret inside a text, only where they stand alone."""
 SHORTEST_LINE = 16
@@ -102,6 +103,8 @@ class Masking:
         self._changing = allocate_lock()
         self.generation = 0
         """Changes with what is known: what was masked before may have to be masked again."""
+        self.longest = 0
+        """Bytes of the longest form: how much of a stream must be seen at once."""
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -141,6 +144,7 @@ class Masking:
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
         self._forms = ordered_forms(self._values.values())
         self._encoded = encoded_forms(self._values.values(), self._whole)
+        self.longest = max(map(len, self._encoded), default=0)
         marks: dict[str, set[str]] = {}
         for value, made in self._values.items():
             for mark in made.marks:
@@ -258,14 +262,9 @@ class Masking:
             }
         if isinstance(value, list | tuple):
             return [self.cleaned(below, words) for below in value]
-        if type(value) is int and self.holds(str(value)):
+        if type(value) in NUMBERS and self.holds(str(value)):
             return MASK
         return value
-
-    @property
-    def longest(self) -> int:
-        """Bytes of the longest form: how much of a stream must be seen at once."""
-        return max(map(len, self._encoded), default=0)
 
 
 def ordered_forms(secrets: Iterable[SecretForms]) -> tuple[str, ...]:
@@ -491,7 +490,7 @@ def texts_in(values: Iterable[Any]) -> Iterator[str]:
             yield from texts_in(value.values())
         elif isinstance(value, list | tuple):
             yield from texts_in(value)
-        elif type(value) is int and len(str(value)) >= SHORTEST:
+        elif type(value) in NUMBERS and len(str(value)) >= SHORTEST:
             yield str(value)
 
 

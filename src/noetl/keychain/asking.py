@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 
 from noetl.errors import CredentialUnavailable
+from noetl.messages.clipping import beginning
 
 PATIENCE = aiohttp.ClientTimeout(total=30, connect=10)
 LONGEST = 1024 * 1024
@@ -31,7 +32,7 @@ class ProviderAnswer(msgspec.Struct, frozen=True):
             if isinstance(said, list):
                 said = "; ".join(map(str, said))
             if said:
-                return f"{self.status}: {str(said).strip()[:300]}"
+                return f"{self.status}: {beginning(str(said).strip(), 300)}"
         return str(self.status)
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from noetl.kinds.flow import LONGEST, WaitInputs
 from noetl.kinds.misfit import misfit_words
+from noetl.messages.clipping import beginning
 
 FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -141,7 +142,8 @@ def moment(text: str) -> int:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
-            f"`until` is not a time: {text[:80]!r}, expected one such as 2026-01-31T09:00:00Z"
+            f"`until` is not a time: {beginning(text, 80)!r},"
+            " expected one such as 2026-01-31T09:00:00Z"
         ) from None
     aware = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
     return int(aware.timestamp() * 1000)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from noetl.errors import NoetlError, ServerRefused
+from noetl.messages.clipping import beginning
 from noetl.node.opening import open_archive
 from noetl.server.policies import Pruned, RetentionPolicy, policies_of
 from noetl.server.retention import RESTS, Retention
@@ -108,7 +109,9 @@ class Housekeeping:
     def _tell(self, gone: Counter[str], kept: Mapping[str, str]) -> None:
         if kept:
             stays, why = next(iter(kept.items()))
-            self._plane.says(f"retention cannot archive {len(kept)}, such as {stays}: {why[:500]}")
+            self._plane.says(
+                f"retention cannot archive {len(kept)}, such as {stays}: {beginning(why, 500)}"
+            )
         if any(gone.values()):
             said = ", ".join(f"{name} {number}" for name, number in gone.items())
             self._plane.says(f"retention removed: {said}")

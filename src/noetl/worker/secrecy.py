@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from noetl.masking import KNOWN
+from noetl.masking import KNOWN, NUMBERS
 from noetl.messages.codec import encode, encode_events
 from noetl.messages.events import Event
 from noetl.messages.names import HELD
@@ -59,7 +59,7 @@ class Secrecy:
         """The value, every part of it that holds a secret encrypted."""
         if isinstance(value, str):
             return self._seal(value) if KNOWN.holds(value) else value
-        if type(value) is int:
+        if type(value) in NUMBERS:
             return self._seal(value) if KNOWN.holds(str(value)) else value
         if isinstance(value, dict):
             if any(KNOWN.holds(key) for key in value if isinstance(key, str)):

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
-from noetl.masking import KNOWN, MASK
+from noetl.masking import KNOWN, MASK, add_all
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.messages.names import HELD, REPORTED
@@ -73,6 +73,15 @@ def test_numbers_are_secrets_too(box: Box) -> None:
     KNOWN.add("12345678")
     assert is_secret(Secrecy(box, {}).sealed(12345678))
     assert box.sealed == [12345678]
+    for number in (12345678.0, -12345678.5):
+        assert is_secret(Secrecy(box, {}).sealed(number))
+        assert KNOWN.cleaned([number]) == [MASK]
+
+
+def test_a_secret_that_is_a_fraction_is_found(box: Box) -> None:
+    add_all(KNOWN, [{"pin": 9876.125}])
+    assert is_secret(Secrecy(box, {}).sealed({"seen": 9876.125})["seen"])
+    assert KNOWN.masked("pin 9876.125") == f"pin {MASK}"
 
 
 def test_the_part_itself_still_knows_the_value(box: Box) -> None:

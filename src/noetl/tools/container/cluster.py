@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from noetl.messages.clipping import beginning
 from noetl.tools.refusal import Refusal
 from noetl.tools.urls import checked_url
 
@@ -115,4 +116,4 @@ def reason_in(body: bytes) -> str:
     try:
         return str(msgspec.json.decode(body, type=dict[str, Any])["message"])
     except (msgspec.DecodeError, msgspec.ValidationError, KeyError):
-        return body[:200].decode("utf-8", "replace") or "without a reason"
+        return beginning(body.decode("utf-8", "replace"), 200) or "without a reason"

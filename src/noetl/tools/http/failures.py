@@ -7,6 +7,7 @@ import re
 
 import aiohttp
 
+from noetl.messages.clipping import beginning
 from noetl.messages.outcome import Outcome, failed
 from noetl.playbook.model import Timeout
 
@@ -84,5 +85,5 @@ def _reason(fault: BaseException) -> str:
     if isinstance(fault, aiohttp.NonHttpUrlClientError):
         return ""
     text = fault.message if isinstance(fault, aiohttp.ClientResponseError) else str(fault)
-    first = text.strip().partition("\n")[0][:200]
+    first = beginning(text.strip().partition("\n")[0], 200)
     return f": {first}" if first else ""

@@ -14,6 +14,7 @@ from yarl import URL
 
 from noetl import __version__
 from noetl.kinds.http import HttpInputs
+from noetl.messages.clipping import beginning
 from noetl.messages.trace import traceparent
 from noetl.tools.http.credential import sign
 from noetl.tools.paths import open_file
@@ -93,7 +94,7 @@ def url_of(text: str) -> URL:
     except ValueError:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
-        says = f"'{text[:200]}' is not a URL; expected http://host/… or https://host/…"
+        says = f"'{beginning(text, 200)}' is not a URL; expected http://host/… or https://host/…"
         raise Refusal("input", says)
     return url
 

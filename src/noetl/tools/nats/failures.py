@@ -8,6 +8,7 @@ from typing import Any
 from nats import errors
 from nats.js import errors as stream_errors
 
+from noetl.messages.clipping import beginning
 from noetl.messages.outcome import Outcome, failed
 
 Row = tuple[type[BaseException], str, bool, str]
@@ -70,5 +71,5 @@ def reason_of(fault: BaseException) -> str:
         says = getattr(fault, "description", None)
         return f": {says}" if says else ""
     if isinstance(fault, OSError | ValueError):
-        return f": {str(fault)[:200]}"
+        return f": {beginning(str(fault), 200)}"
     return ""

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from noetl.masking import KNOWN
+from noetl.messages.clipping import ending
 from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import BinarySpelling, Spelling, TextSpelling
 from noetl.tools.process.output import Output
@@ -56,7 +58,7 @@ class Capture:
         self._length += len(piece)
         if self._length > self._longest:
             raise Refusal("limit", f"{self._name} is longer than the allowed {self._longest} bytes")
-        self._tail = (self._tail + piece)[-TAIL:]
+        self._tail = (self._tail + piece)[-TAIL - KNOWN.longest :]
         if self._spelling is None or self._stored is None:
             self._head += piece
             if len(self._head) > self._call.max_inline:
@@ -72,7 +74,11 @@ class Capture:
     def last_line(self) -> str:
         """The last line that says something, for a message."""
         lines = self._tail.decode("utf-8", "replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        for number, line in reversed([*enumerate(lines)]):
+            if line.strip():
+                whole = bool(number) or self._length == len(self._tail)
+                return ending(line.strip(), TAIL, whole=whole)
+        return ""
 
     async def finish(self, *, parse: bool) -> Captured:
         """All has come."""

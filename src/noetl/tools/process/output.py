@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from noetl.messages.clipping import without_end
+
 STREAMS = {1: "stdout", 2: "stderr"}
 HEAD = 3
 """Bytes before a piece in the pipe of Python's own streams: the stream and the length."""
@@ -24,6 +26,8 @@ class Output:
         self._begun: dict[int, bytes] = {}
         """The line that each pipe has begun: 1, 2, and -1 and -2 for Python's own."""
         self._unread = b""
+        self._cut: set[int] = set()
+        """Pipes whose begun line lost its end: what is left of it may be half a secret."""
 
     def printed(self, data: bytes) -> None:
         """Pieces of Python's own streams; a piece may come in two parts."""
@@ -46,17 +50,20 @@ class Output:
         for line in lines:
             self._line(pipe, line)
         self._begun[pipe] = rest
+        if len(kept) < len(data):
+            self._cut.add(pipe)
 
     def end(self) -> None:
         """No more comes: give out what no line break ended, and say what was dropped."""
         for pipe, rest in self._begun.items():
             if rest:
-                self._line(pipe, rest)
+                self._line(pipe, rest, cut=pipe in self._cut)
         self._begun.clear()
         if self._dropped:
             self._keep("system", f"{self._dropped} further bytes of output were dropped")
             self._dropped = 0
 
-    def _line(self, pipe: int, line: bytes) -> None:
+    def _line(self, pipe: int, line: bytes, *, cut: bool = False) -> None:
         stream = STREAMS.get(abs(pipe), "stdout")
-        self._keep(stream, line.removesuffix(b"\r").decode("utf-8", "replace"))
+        text = line.removesuffix(b"\r").decode("utf-8", "replace")
+        self._keep(stream, without_end(text) if cut else text)

@@ -26,18 +26,37 @@ PASSED_ON = re.compile(
     re.IGNORECASE,
 )
 """What the installer needs of the environment. Nothing of NoETL: packages may run code."""
+OWN_PLACES = {"TMPDIR": "temporary", "UV_CACHE_DIR": "cache", "PIP_CACHE_DIR": "cache"}
+"""Variables of an installer → folders beside what it installs, which go when it ends."""
 UNREACHED = re.compile(
     r"connect|timed? ?out|dns|resolve host|name resolution|network|unreachable|50[0234]",
     re.IGNORECASE,
 )
-NO_WHEEL = re.compile(r"no (usable )?wheels|only-binary|binary|source dist", re.IGNORECASE)
-PLACE = re.compile(r"[@/\\]|^\.")
-"""A requirement that says where it lies, which pip would build whatever it is told."""
+NO_WHEEL = re.compile(
+    r"no (usable )?wheels|has no wheel|only-binary|binary|source dist", re.IGNORECASE
+)
+PLACE = re.compile(r"[@/\\:]|^\.")
+"""A requirement that says where it lies, in a name or in an address such as `file:%2Fsrv%2Fx`."""
 WHEEL = re.compile(
     r"(?:[\w.\[\], -]+@\s*)?"
     r"(?:https?://(?:[^\s/@]+@)?[^\s/@]+/[^\s@:]+|(?P<local>(?:file://)?[^\s@:]+))\.whl"
 )
 """A file that is one by its name; what comes behind a `#`, `?` or `;` may say anything."""
+PIP = """
+import sys
+
+def refuse(event, given):
+    if event == "subprocess.Popen" and str(given[0]).rpartition("/")[2] != "keyring":
+        raise PermissionError(1, "it has no wheel, and would be built")
+
+sys.addaudithook(refuse)
+from pip._internal.cli.main import main
+sys.exit(main())
+"""
+"""
+Told to take wheels only, pip builds what has an address all the same, and a wheel may depend on
+that. It builds, and fetches with git, in processes of their own; of others it needs but `keyring`.
+"""
 WHEELS_ONLY = (
     "the worker installs wheels only; with its setting libs_build it builds packages from source,"
     " which runs their code"
@@ -112,31 +131,38 @@ class Libs:
         return str(folder)
 
     async def _install(self, wanted: tuple[str, ...], folder: Path) -> None:
-        """Into a folder beside it first: nobody ever sees half of it."""
+        """
+        Into a folder beside it first: nobody ever sees half of it. What the installer downloads
+        and unpacks lies there too, and goes with it: tasks could write to a cache of their user,
+        and so change what is installed for others.
+        """
         made = tempfile.mkdtemp(prefix=folder.name, dir=self._home)
         try:
+            for name in ("packages", "temporary"):
+                private_folder(Path(made, name))
             await self._run_installer(wanted, made)
-            os.rename(made, folder)
+            os.rename(f"{made}/packages", folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
-    async def _run_installer(self, wanted: tuple[str, ...], target: str) -> None:
+    async def _run_installer(self, wanted: tuple[str, ...], made: str) -> None:
         """
         Confined like any code of others: what is built from source runs as it likes, and reaches
         no folder but its own. What is installed for others nobody can change.
         """
         passed = {name: text for name, text in os.environ.items() if PASSED_ON.fullmatch(name)}
+        own = {name: f"{made}/{place}" for name, place in OWN_PLACES.items()}
         binary = () if self._build else ("--only-binary", ":all:")
         order = ProcessSpec(
-            words=[*self._installer(), *binary, "--target", target, "--", *wanted],
-            environment=passed,
+            words=[*self._installer(), *binary, "--target", f"{made}/packages", "--", *wanted],
+            environment=passed | own,
             namespaces=self._namespaces,
             private=self._private,
-            shown=[target] if self._private else [],
+            shown=[made] if self._private else [],
             writes=True,
         )
         output = bytearray()
-        running = RunningCommand(order, target, lambda _, piece: output.extend(piece))
+        running = RunningCommand(order, f"{made}/temporary", lambda _, piece: output.extend(piece))
         try:
             ended = await asyncio.shield(running.ended)
         except asyncio.CancelledError:
@@ -158,7 +184,9 @@ class Libs:
         uv = shutil.which("uv")
         if uv:
             return [uv, "pip", "install", "-q", "--compile-bytecode", "--python", self._python]
-        return [self._python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        # Without -P it would look for its own modules among what it installs here.
+        program = ["-m", "pip"] if self._build else ["-c", PIP]
+        return [self._python, "-P", *program, "install", "-q", "--disable-pip-version-check"]
 
 
 @asynccontextmanager

@@ -14,6 +14,8 @@ import msgspec
 
 from noetl.errors import LogUnavailable
 from noetl.kinds.code import PythonInputs
+from noetl.masking import KNOWN
+from noetl.messages.clipping import beginning
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.bounds import DEMANDED, WITHOUT, Namespaces, cpu_seconds
 from noetl.tools.frame import FramedTool
@@ -31,6 +33,7 @@ from noetl.tools.tool import ToolCall, Workplace
 NO_EXCEPTION = {"exception_type": None, "traceback": None}
 """The block of every outcome that no exception made."""
 RESULTS = (AGAIN, LAST, *PURE)
+LONGEST_MESSAGE, LONGEST_TRACEBACK = 8_192, 65_536
 DIED = {"exception_type": "ChildDied", "traceback": ""}
 
 
@@ -165,8 +168,9 @@ async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workpl
     try:
         if answer.tag not in RESULTS:
             told = msgspec.json.decode(answer.body, type=ChildFailure)
-            block = {"exception_type": told.exception_type, "traceback": told.traceback}
-            return failed(told.kind, told.message, block=block)
+            traceback = told.traceback and clipped_lines(told.traceback)
+            block = {"exception_type": told.exception_type, "traceback": traceback}
+            return failed(told.kind, beginning(told.message, LONGEST_MESSAGE), block=block)
         if len(answer.body) <= call.max_inline:
             return ok(msgspec.json.decode(answer.body))
         # EVT-4: it is JSON already, so it leaves as it came and takes no room here.
@@ -176,6 +180,17 @@ async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workpl
         return failed("result", f"the result cannot be stored as JSON: {fault}")
     except LogUnavailable as fault:
         return failed("internal", str(fault), retryable=True)
+
+
+def clipped_lines(text: str) -> str:
+    """A traceback whose lines, and the whole of it, can be shown."""
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    masked = KNOWN.masked(text)
+    if len(masked) > LONGEST_TRACEBACK:
+        half = LONGEST_TRACEBACK // 2
+        masked = f"{masked[:half]}\n  …\n{masked[-half:]}"
+    return "\n".join(line[:LONGEST_MESSAGE] for line in masked.split("\n"))
 
 
 def died(exit_code: int) -> Outcome:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.messages.clipping import beginning
 from noetl.tools.bounds import DEMANDED, Namespaces
 from noetl.tools.children import INSIDE, PIPE, end_all, spawn_async
 from noetl.tools.process.folders import Folders
@@ -32,6 +33,7 @@ PROGRAM = (
 MOST_OPEN = 256
 """Jobs that have a process; a further one is refused until another has ended."""
 LOST = "the process that ran it is gone; submit the circuit again"
+LONGEST_MESSAGE = 200
 ENDED = ("done", "failed", "cancelled", "lost")
 
 
@@ -203,7 +205,11 @@ def refused(told: Said) -> Refusal:
     if told.status == "lost":
         return Refusal("quantum", "the process that runs circuits ended", retryable=True)
     if told.line is None:
-        return Refusal("quantum", told.message, retryable=told.retryable)
+        return Refusal("quantum", shown(told.message), retryable=told.retryable)
     place = f"line {told.line}, column {told.column}"
-    says = f"the circuit does not parse ({place}): {told.message}"
+    says = f"the circuit does not parse ({place}): {shown(told.message)}"
     return Refusal("quantum", says, line=told.line, column=told.column)
+
+
+def shown(message: str) -> str:
+    return message if len(message) <= LONGEST_MESSAGE else f"{beginning(message, LONGEST_MESSAGE)}…"

@@ -1,22 +1,35 @@
 """A command on a database, whichever it is: its time, its rows, and its outcome."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from noetl.errors import CredentialMissing
+from noetl.masking import KNOWN, MASK
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.frame import FramedTool, within
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.rows import TURN, Rows
 from noetl.tools.tool import ToolCall, Workplace
 
+_EXCERPT = re.compile(r"^(LINE \d+: )(.*)", re.MULTILINE)
 Params = list[Any] | dict[str, Any]
 _CHUNK = 1000
 
 
 def no_statement() -> Refusal:
     return Refusal("input", "the command holds no statement; give SQL in 'command' or 'query'")
+
+
+def without_halves(text: str, command: str) -> str:
+    """
+    What a database says of a command, without the window on its text where that may begin or end
+    within a secret: half of one is not recognized.
+    """
+    if "LINE " not in text or not KNOWN.holds(command):
+        return text
+    return _EXCERPT.sub(lambda line: line[0] if line[2] in command else f"{line[1]}{MASK}", text)
 
 
 class SqlTool(FramedTool):

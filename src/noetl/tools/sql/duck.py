@@ -17,7 +17,7 @@ from noetl.tools.bounds import WITHOUT, Namespaces
 from noetl.tools.framed_socket import PeerGone
 from noetl.tools.refusal import Refusal
 from noetl.tools.resources import cpu_of, memory_of
-from noetl.tools.sql.commands import SqlTool
+from noetl.tools.sql.commands import SqlTool, without_halves
 from noetl.tools.sql.duck_paths import placed
 from noetl.tools.sql.duck_processes import DuckDatabase, DuckProcesses
 from noetl.tools.sql.duck_protocol import (
@@ -121,7 +121,7 @@ class DuckDbTool(SqlTool):
 
     def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
         if isinstance(fault, DuckFailed):
-            return failure_of(fault.fault)
+            return failure_of(fault.fault, call.inputs.text)
         if isinstance(fault, OSError) and not isinstance(fault, TimeoutError):
             says = f"the process of DuckDB cannot be started: {fault}"
             return failed("duckdb", says, retryable=True)
@@ -159,9 +159,9 @@ def settings_of(call: ToolCall[Any]) -> dict[str, Any]:
     return settings
 
 
-def failure_of(fault: DuckFault) -> Outcome:
+def failure_of(fault: DuckFault, command: str) -> Outcome:
     """The outcome of a command that DuckDB refused."""
-    message = fault.message
+    message = without_halves(fault.message, command)
     block = {"exception_type": fault.exception, "message": message, "rowcount": None}
     if fault.exception == "PermissionException":
         says = f"{message}; the worker's setting 'files' bounds what tools may reach"

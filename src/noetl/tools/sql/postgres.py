@@ -11,7 +11,13 @@ from psycopg.pq import TransactionStatus
 from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.refusal import Refusal, first_line
-from noetl.tools.sql.commands import Params, SqlTool, credential_of, no_statement
+from noetl.tools.sql.commands import (
+    Params,
+    SqlTool,
+    credential_of,
+    no_statement,
+    without_halves,
+)
 from noetl.tools.sql.connections import (
     Connection,
     SqlConnections,
@@ -99,7 +105,7 @@ class PostgresTool(SqlTool):
 
     def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
         if isinstance(fault, psycopg.Error):
-            return failure_of(fault)
+            return failure_of(fault, call.inputs.text)
         if isinstance(fault, UnicodeError):
             return failed("input", f"the command cannot be sent: {fault}")
         return super()._failure(call, fault)
@@ -191,7 +197,7 @@ def names_in(cursor: psycopg.AsyncCursor[Any]) -> list[str]:
     return names if len(set(names)) == len(names) else distinct(names)
 
 
-def failure_of(fault: psycopg.Error) -> Outcome:
+def failure_of(fault: psycopg.Error, command: str = "") -> Outcome:
     """The outcome of a statement or a connection that failed."""
     sqlstate = fault.sqlstate or _state_in_words(fault)
     if sqlstate is None:
@@ -201,7 +207,8 @@ def failure_of(fault: psycopg.Error) -> Outcome:
     message = fault.diag.message_primary or first_line(fault)
     hint = f"; {fault.diag.message_hint}" if fault.diag.message_hint else ""
     says = f"PostgreSQL says {sqlstate}: {message}{_place(fault)}{hint}"
-    block = block_of(sqlstate, message, _excerpt(fault))
+    place = _excerpt(fault)
+    block = block_of(sqlstate, message, place and without_halves(place, command))
     return failed(kind, says, retryable=retryable, block=block)
 
 

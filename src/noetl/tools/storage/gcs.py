@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from noetl.kinds.storage import GcsInputs
+from noetl.messages.clipping import beginning
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
 from noetl.tools.paths import open_file
@@ -232,10 +233,10 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
 
 
 def _first(fault: Exception) -> str:
-    return str(getattr(fault, "message", fault)).strip().partition("\n")[0][:300]
+    return beginning(str(getattr(fault, "message", fault)).strip().partition("\n")[0], 300)
 
 
 def _reason(fault: Exception) -> str:
     """What the socket said, without the URL and the library's own words around it."""
     inner = getattr(fault.args[0], "reason", None) if fault.args else None
-    return str(inner or fault).rpartition(": ")[2].strip("\"')(")[:200]
+    return beginning(str(inner or fault).rpartition(": ")[2].strip("\"')("), 200)

@@ -197,14 +197,14 @@ CROWDED = """
 import asyncio, os, resource, socket, sys
 from noetl.api.handed import READY
 from noetl.api.serve import listen
-from noetl.cli.background.door import Door
+from noetl.cli.background.door import ShardDoor
 
 async def main():
     if os.geteuid() == 0:  # nobody counts the files of root
         os.setgid(64321)
         os.setuid(64321)
     listening = listen("127.0.0.1", 0)
-    door = Door(listening)
+    door = ShardDoor(listening)
     with door.place() as fd:
         shard = socket.socket(fileno=os.dup(fd))
     shard.sendall(READY)

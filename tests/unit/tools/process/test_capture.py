@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.tools.process.bench import Bench
 
+from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.tools.process import capture
 from noetl.tools.process.tool import ShellTool
@@ -102,3 +103,16 @@ def test_a_full_disk_ends_the_command(bench: Bench) -> None:
     outcome = bench.shell("yes", max_inline=1000)
     assert outcome.error is not None
     assert (outcome.error["kind"], outcome.error["retryable"]) == ("internal", True)
+
+
+@pytest.mark.parametrize("behind", [330, 370, 390, 399, 401])
+def test_half_a_secret_is_in_no_last_line(bench: Bench, behind: int) -> None:
+    """Of a long line the end is told."""
+    secret = "qwjkzmxptrvnldshfgbcyaeuio-QWJKZMXPTRVNLDSHFGBCYAEUIO"
+    KNOWN.add(secret)
+    command = f'printf "%0400d %s %0{behind}d" 0 "$SECRET" 0 >&2; exit 3'
+    outcome = bench.shell(command, env={"SECRET": secret})
+    assert outcome.error is not None
+    said = outcome.error["message"].removeprefix("the command ended with exit code 3: ")
+    assert 100 < len(said) <= 400
+    assert said.strip("0 *") == ""

@@ -4,7 +4,9 @@ import asyncio
 import os
 import shutil
 import sys
+import tarfile
 import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -18,18 +20,22 @@ READ = "import tiny\nresult = tiny.value"
 @pytest.fixture
 def wheel(tmp_path: Path) -> str:
     """A requirement that no index is needed for."""
-    path = tmp_path / "tiny-1.0-py3-none-any.whl"
+    return wheel_of(tmp_path, "tiny")
+
+
+def wheel_of(folder: Path, name: str, needs: str = "") -> str:
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    about = f"{name}-1.0.dist-info"
     parts = {
-        "tiny.py": "value = 7\n",
-        "tiny-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
-        "tiny-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
-        "Tag: py3-none-any\n",
+        f"{name}.py": "value = 7\n",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    record = "".join(f"{name},,\n" for name in parts) + "tiny-1.0.dist-info/RECORD,,\n"
+    record = "".join(f"{name},,\n" for name in parts) + f"{about}/RECORD,,\n"
     with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {**parts, "tiny-1.0.dist-info/RECORD": record}.items():
-            archive.writestr(name, text)
-    return f"tiny @ {path.as_uri()}"
+        for part, text in {**parts, f"{about}/RECORD": record}.items():
+            archive.writestr(part, text)
+    return f"{name} @ {path.as_uri()}"
 
 
 def folders(home: Path) -> list[str]:
@@ -124,6 +130,8 @@ def test_what_cannot_be_installed_is_told(
         "git+file:///srv/x.git#egg=x.whl",
         "x @ file:///srv/x ; 'a.whl' != 'b'",
         "./x .whl",
+        "file:%2Fsrv%2Fx-1.0.tar.gz",
+        "git+file:%2Fsrv%2Fx",
         "{folder}",
         "x @ file://{folder}",
     ],
@@ -137,6 +145,78 @@ def test_what_is_a_wheel_in_words_alone_is_not_installed(
     error = bench.error(READ, libs=[lib.format(folder=folder)])
     assert error["kind"] == "input"
     assert "which is not a wheel" in error["message"]
+
+
+BACKEND = """
+import pathlib
+def get_requires_for_build_wheel(settings=None):
+    pathlib.Path(BUILT).touch()
+    return []
+def build_wheel(folder, settings=None, metadata=None):
+    pathlib.Path(BUILT).touch()
+"""
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_nor_is_what_a_wheel_depends_on(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installer: str
+) -> None:
+    """An address in its metadata says where to find it, and pip would build that."""
+    uv = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(tmp_path if installer == "pip" else uv))
+    assert (shutil.which("uv") is None) is (installer == "pip")
+    source, built = tmp_path / "spy-1.0.tar.gz", tmp_path / "built"
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\n'
+        'backend-path = ["."]\n[project]\nname = "spy"\nversion = "1.0"\n',
+        "backend.py": f"BUILT = {str(built)!r}\n{BACKEND}",
+        "PKG-INFO": "Metadata-Version: 2.1\nName: spy\nVersion: 1.0\n",
+    }
+    with tarfile.open(source, "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"spy-1.0/{name}")
+            info.size = len(text)
+            archive.addfile(info, BytesIO(text.encode()))
+    outer = wheel_of(tmp_path, "outer", f"Requires-Dist: spy @ {source.as_uri()}\n")
+
+    error = bench.error("result = 1", libs=[outer])
+
+    assert "the worker installs wheels only" in error["message"]
+    assert not built.exists()
+
+
+CHANGE = """
+import pathlib
+result = 0
+for path in pathlib.Path(user).rglob("*"):
+    if path.is_file() and path.suffix in (".py", ".pyc", ".whl", ".body"):
+        path.write_text("value = 'evil'")
+        result += 1
+"""
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_no_task_changes_what_is_installed_for_others_later(
+    tmp_path: Path, wheel: str, monkeypatch: pytest.MonkeyPatch, installer: str
+) -> None:
+    """The usual caches of installers are files of the user, as tasks are processes of his."""
+    user = tmp_path / "user"
+    user.mkdir()
+    monkeypatch.setenv("HOME", str(user))
+    for name in ("UV_CACHE_DIR", "PIP_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path if installer == "pip" else Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(path))
+    answers = []
+    for home in ("one", "two"):
+        (tmp_path / home).mkdir()
+        bench = Bench(tmp_path / home)
+        answers.append(bench.result(READ, libs=[wheel]))
+        bench.result(CHANGE, user=str(user))
+        assert [entry.suffix for entry in (tmp_path / home / "libs").iterdir()].count("") == 1
+        bench.close()
+    assert answers == [7, 7]
+    assert [path for path in user.rglob("*") if path.is_file()] == []
 
 
 def test_an_installation_that_takes_too_long_is_ended(

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from tests.unit.tools.python.bench import Bench
 
+from noetl.masking import KNOWN
 from noetl.tools.process.output import Output
+
+SECRET = "qwjkzmwptrvnldshfgbcyaeuio"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,16 @@ def test_ten_megabytes_without_a_line_end_do_not_hinder(bench: Bench) -> None:
     code = "import os\nfor _ in range(100): os.write(1, b'\\x80' * 100_000)\nresult = 1"
     assert bench.result(code) == 1
     assert [stream for stream, _ in bench.lines] == ["stdout", "system"]
+
+
+def test_a_line_that_is_cut_ends_before_half_a_secret(bench: Bench) -> None:
+    KNOWN.add(SECRET)
+    for room in (1, 5, len(SECRET) - 1):
+        bench.result(f"print('x' * (1_048_576 - {room}) + secret)", secret=SECRET)
+        line, dropped = bench.lines[-2:]
+        assert dropped[0] == "system"
+        assert line[1].strip("x") == ""
+        assert len(line[1]) > 1_000_000
 
 
 def test_each_call_has_its_own_room(bench: Bench) -> None:

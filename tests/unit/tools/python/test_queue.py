@@ -125,6 +125,8 @@ def test_cancelling_one_call_takes_nothing_from_those_behind_it(one: Bench) -> N
         ("result = ().__class__", False),
         ("result = getattr(n, 'real')", False),
         ("result = id(n)", False),
+        ("match n:\n    case object(__class__=found): result = found", False),
+        ("match n:\n    case int(real=found): result = found", False),
     ],
 )
 def test_pure_is_what_nobody_can_tell_from_running_twice(code: str, pure: bool) -> None:

@@ -12,6 +12,16 @@ def pid(bench: Bench, execution: str = "e1", **more: object) -> int:
     return int(bench.result(PID, execution=execution, **more))
 
 
+PATTERNS = """
+match (lambda: 0):
+    case object(__globals__=names):
+        match names["__builtins__"]:
+            case object(__dict__=builtin):
+                builtin["print"] = None
+"""
+"""Names in a pattern are attributes too, and stand nowhere among the names of a code."""
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -51,6 +61,7 @@ def test_a_child_that_stayed_clean_is_used_again(bench: Bench, code: str) -> Non
         "import os\nopened = os.open('file', os.O_CREAT)",
         "import signal\nsignal.alarm(600)",
         "import os, shutil\nshutil.rmtree(os.getcwd())",
+        PATTERNS,
     ],
 )
 def test_a_child_that_was_changed_is_not_used_again(bench: Bench, code: str) -> None:

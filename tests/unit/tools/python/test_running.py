@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 from tests.unit.tools.python.bench import Bench
 
+from noetl.masking import KNOWN
+
+SECRET = "qwjkzmwptrvnldshfgbcyaeuio"
+
 ADD = "def main(a, b):\n    return a + b"
 
 
@@ -230,6 +234,22 @@ def test_a_deep_recursion_is_told_briefly(bench: Bench) -> None:
 
 def test_a_long_message_is_cut(bench: Bench) -> None:
     assert len(bench.error("raise ValueError('x' * 1_000_000)")["message"]) == 8_192
+
+
+def test_half_a_secret_is_in_no_message_that_is_cut(bench: Bench) -> None:
+    KNOWN.add(SECRET)
+    for before in (8_168, 8_175, 8_180, 8_191):
+        code = f"raise ValueError('-' * {before - len('ValueError: ')} + secret)"
+        outcome = bench.run(code, secret=SECRET)
+        assert outcome.error is not None
+        assert before < len(outcome.error["message"]) <= 8_192
+        assert SECRET[:6] not in str(outcome)
+
+
+def test_a_traceback_has_an_end(bench: Bench) -> None:
+    block = bench.run("raise ValueError('xy\\n' * 200_000)").block
+    assert block is not None
+    assert 60_000 < len(block["traceback"]) < 70_000
 
 
 def test_args_that_are_no_plain_values_are_refused(bench: Bench) -> None:

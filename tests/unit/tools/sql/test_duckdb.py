@@ -15,6 +15,7 @@ from tests.house.tree import ROOT
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.sql import DuckdbInputs
+from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
@@ -154,6 +155,16 @@ def test_errors_have_a_kind(command: str, params: Any, kind: str, exception: str
     outcome = run("create table t (a int primary key)", command, params=params)
 
     assert error_of(outcome) == (kind, False, exception)
+
+
+def test_half_a_secret_is_in_no_message() -> None:
+    """DuckDB shows a window of a long line, which may begin or end within one."""
+    secret = "qwjkzmxptrvnldshfgbcyaeuio-QWJKZMXPTRVNLDSHFGBCYAEUIO-0123456789"
+    KNOWN.add(secret)
+    for before in (1, 30):
+        outcome = run(f"select 'x' as {'a' * before}, missing, '{secret}'")
+        said = KNOWN.masked(f"{outcome.error} {outcome.block}").upper()
+        assert ("LINE 1:" in said, "QWJKZM" in said) == (True, False)
 
 
 def test_an_extension_is_never_fetched_unasked() -> None:

@@ -13,6 +13,7 @@ from tests.support.turns import most_between_turns
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.sql import PostgresInputs
+from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
@@ -472,6 +473,18 @@ def test_a_percent_sign_beside_params_says_how_it_is_written() -> None:
     error = failure_of(psycopg.ProgrammingError(said)).error
     assert error is not None
     assert error["message"].endswith("; beside params a percent sign is written %%")
+
+
+def test_half_a_secret_is_in_no_place_of_a_fault() -> None:
+    """The driver shows a window of a long line, which may begin or end within one."""
+    secret = "qwjkzmxptrvnldshfgbcyaeuio-QWJKZMXPTRVNLDSHFGBCYAEUIO"
+    KNOWN.add(secret)
+    command = f"select 1 form t where key = '{secret}'"
+    for line in (f"LINE 1: {command[:50]}...", f"LINE 1: ...{command[40:]}"):
+        fault = psycopg.errors.SyntaxError(f'syntax error at or near "form"\n{line}\n    ^')
+        assert "QWJ" not in str(failure_of(fault, command)).upper()
+    fault = psycopg.errors.SyntaxError("syntax error\nLINE 1: ...t 1 form\n    ^")
+    assert "...t 1 form" in str(failure_of(fault, "select 1, 1 form"))
 
 
 def test_the_place_of_a_fault_is_told_with_its_line() -> None:

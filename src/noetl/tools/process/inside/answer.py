@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 ENDS = 10
 """A traceback keeps this many lines of code at either end; a deep recursion has a thousand."""
-LONGEST_MESSAGE = 8_192
+LONGEST_MESSAGE = 1_048_576
+"""The worker shows less of it, with its secrets masked before: half a secret is not recognized."""
 SCALARS = frozenset((str, int, float, bool, type(None)))
 HINTS = {
     "bytearray": "decode it, or use base64.b64encode(...).decode()",

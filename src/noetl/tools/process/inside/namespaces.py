@@ -194,9 +194,9 @@ def mount_own(private: list[str], shown: list[str], *, writes: bool = False) -> 
     keep_names(private)
 
 
-def seal_program(*, installs: bool = False) -> None:
+def seal_program() -> None:
     """The program's own files can be read, and not be changed (decision 0090)."""
-    program = program_folders(installs=installs)
+    program = program_folders()
     keep_names(program)
     for folder in program:
         checked(libc.mount(os.fsencode(folder), os.fsencode(folder), None, BIND, None))

@@ -23,7 +23,8 @@ SOURCE = "<code>"
 """The name of the code's text in a traceback."""
 COROUTINE, STAR_NAMES = 0x80, 0x08
 """Of `co_flags`: an `async def`; a `**names`."""
-IMPORT = opcode.opmap["IMPORT_NAME"]
+OPENING = (opcode.opmap["IMPORT_NAME"], opcode.opmap["MATCH_CLASS"])
+"""Instructions: an import, and `case object(name=…)`, whose names are in no list of names."""
 REACHING = words(
     "breakpoint compile delattr eval exec getattr globals locals open setattr vars "
     "ag_frame cr_frame f_back f_builtins f_globals gi_frame tb_frame"
@@ -53,7 +54,7 @@ class Program:
         parts = list(parts_of(self.code))
         names = {name for part in parts for name in part.co_names}
         self.harmless = not any(name[0] == "_" or name in REACHING for name in names) and not any(
-            IMPORT in part.co_code[::2] for part in parts
+            one in part.co_code[::2] for part in parts for one in OPENING
         )
         """Touches nothing but its own names, so nothing needs to be looked over afterwards."""
         self.pure = self.harmless and names.isdisjoint(HEARD)

@@ -11,10 +11,10 @@ SYSTEM = "/usr/"
 """Of the machine: nobody but root writes there, and root may have to."""
 
 
-def program_folders(*, installs: bool = False) -> list[str]:
+def program_folders() -> list[str]:
     """
     Folders of Python, of the packages and of NoETL that this user could write to, and the cache of
-    uv: it gives files of packages a second name there. Who `installs` has to write to that one.
+    uv: it gives files of packages a second name there.
     """
     package = os.path.realpath(__file__)
     for _ in range(4):
@@ -25,9 +25,8 @@ def program_folders(*, installs: bool = False) -> list[str]:
         os.path.dirname(os.path.dirname(os.path.abspath(sys.executable))),
         sys.prefix,
         sys.base_prefix,
+        f"{home_of_user()}/.cache/uv",
     ]
-    if not installs:
-        places.append(f"{home_of_user()}/.cache/uv")
     own = [place for place in map(os.path.realpath, places) if is_own(place)]
     return [place for place in dict.fromkeys(own) if not any(map(place.startswith, below(own)))]
 

@@ -72,8 +72,7 @@ def serve(orders: int, status: int, worker: int) -> None:
     first = fork_bound()
     if first == 0:  # number 1 of its namespace: with its end all processes in there end
         mount_own(*reach, writes=order["writes"])
-        # Of all commands, the installer of `libs` alone writes where it is shown something.
-        seal_program(installs=order["writes"])
+        seal_program()
         oversee(order, status)
     let_go(STREAMS)
     os.waitpid(first, 0)

@@ -13,6 +13,8 @@ PLACES = (
 )
 PRINTED = re.compile(r"Error: (.*)\n")
 WHOLE_LANGUAGE = "qiskit_qasm3_import"
+REACH = 1_048_576
+"""Characters of a message that the worker gets: it shows fewer, with secrets masked before."""
 PARTLY = (
     "Qiskit alone reads a part of OpenQASM 3; for the whole language install"
     " qiskit-qasm3-import (pip install qiskit-qasm3-import)"
@@ -87,5 +89,4 @@ def unreadable(said: str) -> Unreadable:
 
 
 def shortened(message: str) -> str:
-    first = message.strip().partition("\n")[0]
-    return first if len(first) <= 200 else f"{first[:200]}…"
+    return message.strip().partition("\n")[0][:REACH]
