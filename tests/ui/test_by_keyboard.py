@@ -57,6 +57,7 @@ def test_a_dialog_is_answered_without_a_mouse(at: Node, page: Page) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("button", name="Cancel", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Reason")).to_be_focused()
     page.keyboard.type("wrong release")
     page.keyboard.press("Enter")
     expect(status(page)).to_have_text("Cancelled")
