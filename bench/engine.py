@@ -18,6 +18,7 @@ from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
 from bench.size import sized
 from noetl.adapters.sqlite.database import CHECKPOINT_PAGES
+from noetl.cli.running.attend import settle_garbage
 from noetl.messages.events import Event, IterationDone, StepDone
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
@@ -54,11 +55,10 @@ def figures() -> list[Figure]:
 
 @contextmanager
 def quiet_collector() -> Iterator[None]:
-    """As `noetl run` sets it: what was loaded stays, and the collector looks seldom."""
+    """As every process of NoETL sets it: what was loaded stays, and it looks seldom."""
     gc.collect()
-    gc.freeze()
     before = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 20)
+    settle_garbage()
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
