@@ -64,7 +64,7 @@ def inspected(
     return fresh
 
 
-class Look(msgspec.Struct, frozen=True):
+class EventLook(msgspec.Struct, frozen=True):
     """What is looked at in an event of one kind; made once, for reports are all there is to do."""
 
     name: str
@@ -170,13 +170,13 @@ LOOKED: tuple[tuple[Any, Callable[[Any, Run, Part], None]], ...] = (
 """What is asked of which events, beside what is asked of all."""
 
 
-def look_for(kind: "type[e.StepEvent]") -> Look:
+def look_for(kind: "type[e.StepEvent]") -> EventLook:
     fields = msgspec.structs.fields(kind)
     names = {one.name for one in fields}
     rest = [check for kinds, check in LOOKED if issubclass(kind, kinds)]
     if names & {"task_run_id", "iteration_id", "parent_id"}:
         rest.append(look_at_place)
-    return Look(
+    return EventLook(
         str(kind.__struct_config__.tag),
         tuple(one.name for one in fields if one.type in (int, int | None)),
         "part" in names,
@@ -184,5 +184,5 @@ def look_for(kind: "type[e.StepEvent]") -> Look:
     )
 
 
-LOOKS: dict[type[e.Event], Look] = {kind: look_for(kind) for kind in REPORTED}
+LOOKS: dict[type[e.Event], EventLook] = {kind: look_for(kind) for kind in REPORTED}
 """By the kind of event; a kind that is missing is not a worker's to report."""

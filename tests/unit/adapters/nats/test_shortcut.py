@@ -1,6 +1,7 @@
 """Messages past the library's queue and tasks arrive whole, once, and in order."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.unit.adapters.nats.network import SOON, Network
@@ -26,6 +27,13 @@ class Heard:
                 self._came.clear()
                 await self._came.wait()
         return [data for _, _, data in self.messages]
+
+
+def reader_of(line: NatsLine) -> Any:
+    """What takes the bytes of its connection."""
+    reader = getattr(line.client._transport, "_io_reader", None)
+    assert reader is not None, "a plain connection has one"
+    return reader
 
 
 async def listening(network: Network) -> tuple[NatsLine, Heard, str]:
@@ -60,7 +68,7 @@ async def test_messages_are_heard_however_they_are_cut(network: Network) -> None
     """The bytes come to the line's own connection as the network might cut them."""
     line, heard, subject = await listening(network)
     number = max(line.client._subs)
-    reader = line.client._transport._io_reader
+    reader = reader_of(line)
     told = b"PONG\r\n".join(
         b"MSG %b %d %b%d\r\n%b\r\n" % (subject.encode(), number, to, len(payload), payload)
         for payload, to in zip(PAYLOADS, (b"", b"back ", b"", b"back ", b""), strict=True)
@@ -81,7 +89,7 @@ async def test_a_message_for_nobody_harms_no_other(network: Network) -> None:
     number = max(line.client._subs)
     nobody = b"MSG elsewhere 999999 1\r\nx\r\n"
     whole = b"MSG %b %d 3\r\none\r\n" % (subject.encode(), number)
-    line.client._transport._io_reader.feed_data(nobody + whole + nobody + whole)
+    reader_of(line).feed_data(nobody + whole + nobody + whole)
     assert await heard.until(2) == [b"one", b"one"]
 
 
