@@ -423,7 +423,7 @@ def refused_again(events: list[e.Event], active: ActiveExecution, run: Run) -> l
 
 def in_our_time(events: list[e.Event], clock: int) -> list[e.Event]:
     """The end of a pause by the server's clock: the worker's may be an hour ahead (T9)."""
-    if not clock or not any(type(event) is e.TaskSuspended for event in events):
+    if not clock or e.TaskSuspended not in map(type, events):
         return events
     ahead = clock - now()
     return [

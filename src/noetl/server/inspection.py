@@ -1,5 +1,8 @@
 """What a worker sends is not trusted: is this a report that a worker may make on this part?"""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from noetl.control.execution import Execution, Part, Run
@@ -14,12 +17,6 @@ from noetl.ports.link import Sent
 from noetl.server.wait_inspection import misfit_of_waits
 
 LARGEST = 2**53
-NUMBERS = {
-    kind: tuple(one.name for one in msgspec.structs.fields(kind) if one.type in (int, int | None))
-    for kind in REPORTED
-}
-"""Event → its fields that are numbers."""
-
 MOST = 10_000
 """Events of one report, which is taken in one go: workers tell more in several."""
 _pieces = msgspec.json.Decoder(list[msgspec.Raw])
@@ -60,47 +57,65 @@ def inspected(
             refuse_large(event, execution.largest)
         look_at(event, run, part)
     fresh = events[known:]
-    if plan.waits or any(type(event) is e.WaitStarted for event in fresh):
+    if plan.waits or e.WaitStarted in map(type, fresh):
         why = misfit_of_waits(fresh, run, part, plan)
         if why is not None:
             raise Unfit(why)
     return fresh
 
 
+class EventLook(msgspec.Struct, frozen=True):
+    """What is looked at in an event of one kind; made once, for reports are all there is to do."""
+
+    name: str
+    numbers: tuple[str, ...]
+    """Its fields that are numbers."""
+    has_part: bool
+    rest: "tuple[Callable[[Any, Run, Part], None], ...]"
+
+
 def look_at(event: e.Event, run: Run, part: Part) -> None:
-    name = event.__struct_config__.tag
-    if not isinstance(event, REPORTED):
-        raise Unfit(f"'{name}' is not a worker's to report")
+    look = LOOKS.get(type(event))
+    if look is None:
+        raise Unfit(f"'{event.__struct_config__.tag}' is not a worker's to report")
+    assert isinstance(event, e.StepEvent), "as all in LOOKS"
     if event.step_run_id != run.step_run_id or event.step != run.step:
-        raise Unfit(f"'{name}' is about another run than the report")
-    for field in NUMBERS[type(event)]:
+        raise Unfit(f"'{look.name}' is about another run than the report")
+    for field in look.numbers:
         value = getattr(event, field)
-        if value is not None and abs(value) > LARGEST:
-            raise Unfit(f"`{field}` of '{name}' is out of range")
-    number = getattr(event, "part", part.part)
-    if number != part.part:
-        raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")
-    if isinstance(event, ENDS) and event.source != "worker":
-        raise Unfit(f"only the server may send '{name}'")
-    if isinstance(event, e.TaskDone):
-        look_at_outcome(event)
-    if isinstance(event, e.StepStarted) and part.part != 0:
+        if value is not None and not -LARGEST <= value <= LARGEST:
+            raise Unfit(f"`{field}` of '{look.name}' is out of range")
+    if look.has_part and (number := getattr(event, "part", 0)) != part.part:
+        said = f"'{look.name}' is about part {number}, the report about part {part.part}"
+        raise Unfit(said)
+    for check in look.rest:
+        check(event, run, part)
+
+
+def look_at_end(event: e.StepDone | e.StepFailed | e.LoopDone, _run: Run, _part: Part) -> None:
+    if event.source != "worker":
+        raise Unfit(f"only the server may send '{event.__struct_config__.tag}'")
+
+
+def look_at_start(_event: e.StepStarted, _run: Run, part: Part) -> None:
+    if part.part != 0:
         raise Unfit("a step is started by its first part")
-    if isinstance(event, e.LoopStarted) and event.parent_id is None:
+
+
+def look_at_loop(event: e.LoopStarted, _run: Run, _part: Part) -> None:
+    if event.parent_id is None:
         raise Unfit("a step's own loop is begun by the server (LOOP-2)")
-    if isinstance(event, e.IterationEvent):
-        look_at_iteration(event, run)
-    look_at_place(event, run, part)
 
 
-def look_at_outcome(event: e.TaskDone) -> None:
+def look_at_outcome(event: e.TaskDone, _run: Run, _part: Part) -> None:
     """OUT-1, as far as decisions and views rely on it."""
     status, error = event.outcome.get("status"), event.outcome.get("error")
     if status != "ok" and (status != "error" or not isinstance(error, dict)):
         raise Unfit(f"'{event.task}' has no outcome: expected `status` ok, or error with `error`")
     meta = event.outcome.get("meta") or {}
-    if not isinstance(meta, dict) or not all(is_number(meta.get(name, 0)) for name in TIMED):
-        raise Unfit(f"'{event.task}' does not say when it was called, and how long it took")
+    for name in TIMED:
+        if not isinstance(meta, dict) or not is_number(meta.get(name, 0)):
+            raise Unfit(f"'{event.task}' does not say when it was called, and how long it took")
     if event.do == "jump" and event.to is None:
         raise Unfit(f"a jump of '{event.task}' names no target")
 
@@ -109,7 +124,7 @@ def is_number(value: object) -> bool:
     return type(value) is int and abs(value) <= LARGEST
 
 
-def look_at_iteration(event: e.IterationEvent, run: Run) -> None:
+def look_at_iteration(event: e.IterationEvent, run: Run, _part: Part) -> None:
     if event.parent_id is not None:
         return  # of a loop inside a task (LOOP-7)
     loop = run.loop
@@ -126,13 +141,14 @@ def look_at_place(event: e.Event, run: Run, part: Part) -> None:
     A task run, and an iteration, has its place in its id (EVT-0): it is one of this run, and of a
     distributed loop one of this part. The other iterations are those of other workers.
     """
+    own = run.step_run_id.partition(".")[0] + "."
+    far = run.loop is not None and run.loop.exec == "distributed"
     for place in (event.task_run_id,) if isinstance(event, e.TaskEvent) else places_of(event):
-        number, _, below = place.partition(".")
-        if number != run.step_run_id.partition(".")[0] or not below:
+        if not place.startswith(own) or place == own:
             raise Unfit(f"'{place[:100]}' is nothing of this run")
-        if run.loop is None or run.loop.exec != "distributed":
+        if not far:
             continue
-        iteration = below.partition(".")[0]
+        iteration = place[len(own) :].partition(".")[0]
         if not iteration.isdecimal() or not part.first < int(iteration[:20]) <= part.last:
             raise Unfit(f"'{place[:100]}' is of an iteration that this part does not run")
 
@@ -142,3 +158,31 @@ def places_of(event: e.Event) -> list[str]:
     parent = getattr(event, "parent_id", None)
     own = [event.iteration_id] if isinstance(event, e.IterationEvent) else []
     return own if parent is None else [*own, parent]
+
+
+LOOKED: tuple[tuple[Any, Callable[[Any, Run, Part], None]], ...] = (
+    (ENDS, look_at_end),
+    (e.TaskDone, look_at_outcome),
+    (e.StepStarted, look_at_start),
+    (e.LoopStarted, look_at_loop),
+    (e.IterationEvent, look_at_iteration),
+)
+"""What is asked of which events, beside what is asked of all."""
+
+
+def look_for(kind: "type[e.StepEvent]") -> EventLook:
+    fields = msgspec.structs.fields(kind)
+    names = {one.name for one in fields}
+    rest = [check for kinds, check in LOOKED if issubclass(kind, kinds)]
+    if names & {"task_run_id", "iteration_id", "parent_id"}:
+        rest.append(look_at_place)
+    return EventLook(
+        str(kind.__struct_config__.tag),
+        tuple(one.name for one in fields if one.type in (int, int | None)),
+        "part" in names,
+        tuple(rest),
+    )
+
+
+LOOKS: dict[type[e.Event], EventLook] = {kind: look_for(kind) for kind in REPORTED}
+"""By the kind of event; a kind that is missing is not a worker's to report."""

@@ -47,8 +47,6 @@ class Outbox:
         self.under_way = 0
         self.beats = 0
         """Renewals under way."""
-        self.offered = 0
-        """Free slots that calls under way have promised."""
         self.pause = FIRST_PAUSE
         self.recovering = False
         self.sending = False

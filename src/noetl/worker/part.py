@@ -35,6 +35,7 @@ from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost
+from noetl.tools.frame import within
 from noetl.worker.caching import find_kept
 from noetl.worker.calling import ReadyTask, call_tool
 from noetl.worker.fitting import PartFitting
@@ -345,7 +346,7 @@ class PlainWork(PartWork):
 
     async def _go_on(self, driven: Driven, ask: Ask) -> None:
         try:
-            async with asyncio.timeout(self.command.left):
+            async with within(self.command.left):
                 end = await self.drive(driven, ask)
         except Parked as waits:
             self._park(waits)

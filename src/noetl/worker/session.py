@@ -200,8 +200,9 @@ class WireSession:
     def free(self) -> int:
         if self.draining:
             return 0
-        offered = sum(outbox.offered for outbox in self.wire.outboxes.values())
-        return max(0, self.wire.me.slots - len(self.holds) + self._patient - offered)
+        wire = self.wire
+        left = wire.me.slots - len(self.holds) + self._patient - wire.offered
+        return left if left > 0 else 0
 
     def news(self) -> None:
         """Wake the work loop, if what it waits for may have happened."""

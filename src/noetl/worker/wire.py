@@ -55,6 +55,8 @@ class Wire:
         self._says = says
         self.questions = Questions(link, me, holds)
         self.outboxes: dict[str, Outbox] = {}
+        self.offered = 0
+        """Free slots that calls under way have promised."""
         self._lines: deque[PrintedLine] = deque()
         """What tasks printed, for whoever decides for its execution when it is sent."""
         self.lines_dropped = 0
@@ -120,12 +122,13 @@ class Wire:
     def bundle(
         self, outbox: Outbox, pending: list[Pending], wanted: int, *, beat: bool = False
     ) -> Bundle:
-        free = min(wanted, self._session.free)
+        room = self._session.free
+        free = min(wanted, room)
         returns, outbox.returns = outbox.returns, []
         call = msgspec.structs.replace(
             self.me,
             free=free,
-            room=self._session.free,
+            room=room,
             clock=int(time.time() * 1000),
             reports=[one.sent for one in pending],
             holds=self._held_from(outbox.server) if beat else None,
@@ -133,7 +136,7 @@ class Wire:
             lines=self._lines_for(outbox.server),
         )
         outbox.under_way += 1
-        outbox.offered += free
+        self.offered += free
         outbox.idle.clear()
         return Bundle(call, pending)
 
@@ -156,7 +159,7 @@ class Wire:
             self._lines.extendleft(reversed(bundle.call.lines))
         finally:
             outbox.under_way -= 1
-            outbox.offered -= bundle.call.free
+            self.offered -= bundle.call.free
         if answer is not None:
             self._hear(outbox, bundle, answer)
         if outbox.under_way == 0:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from noetl.adapters.nats.library import FAULTS, Client, Msg, errors, reason_of
+from noetl.adapters.nats.shortcut import hear_now, write_now, writer_of
 
 Says = Callable[[str], None]
 Hear = Callable[[Msg], None]
@@ -118,6 +119,7 @@ class NatsLine:
                 error_cb=self._complain,
                 closed_cb=self._end,
             )
+            hear_now(client, Ear)
             for subject, queue, hear in self._ears:
                 await self._subscribe(client, subject, queue, hear)
             # The library's first ping may overtake what waits to be written; the second cannot.
@@ -158,7 +160,9 @@ class NatsLine:
         headers: dict[str, str] | None = None,
     ) -> None:
         """Raises one of FAULTS when there is no line."""
-        await self.client.publish(subject, payload, reply, headers)
+        client = self.client
+        if headers or not write_now(client, subject, payload, reply):
+            await client.publish(subject, payload, reply, headers)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it in the background; it ends with the line at the latest."""
@@ -221,6 +225,6 @@ class NatsLine:
 
 def abort(client: Client) -> None:
     """End its connection without waiting for what was written to it; the library cannot."""
-    writer = getattr(client._transport, "_io_writer", None)
+    writer = writer_of(client)
     if writer is not None:
         writer.transport.abort()

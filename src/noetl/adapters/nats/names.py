@@ -1,12 +1,14 @@
 """How subjects, the stream and its consumers are called."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 
 
+@lru_cache(maxsize=1024)
 def token_of(name: str) -> str:
     """A name as one token of a subject: what NATS reserves is written as `=` and hex digits."""
     return "".join(

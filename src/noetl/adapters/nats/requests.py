@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -17,6 +18,8 @@ NOBODY = "503"
 Outcome = bytes | ServerAway
 Waiting = asyncio.Future[Outcome]
 Opened = Callable[[bytes], Outcome | None]
+Asked = tuple[Waiting, str, Opened]
+"""Who waits, for whom, and who makes something of the answer."""
 
 
 class NatsRequests:
@@ -25,7 +28,7 @@ class NatsRequests:
     def __init__(self, line: NatsLine) -> None:
         self._line = line
         self._numbers = count(1)
-        self._waiting: dict[str, tuple[Waiting, str, Opened]] = {}
+        self._waiting: dict[str, Asked] = {}
         self._parts = MessageParts()
         self._sending = asyncio.Lock()
         self._inbox = f"{line.inbox}.told."
@@ -47,11 +50,14 @@ class NatsRequests:
         number = str(next(self._numbers))
         timer = loop.call_later(seconds, _give_up, waiting, whom, seconds)
         try:
-            async with self._sending:
-                await self._ready(waiting)
-                if not waiting.done():
-                    self._waiting[number] = (waiting, whom, opened)
-                    await self._send(subject, payload, f"{self._inbox}{number}", waiting)
+            asked = partial(self._send, subject, payload, number, (waiting, whom, opened))
+            if self._line.up.is_set() and not self._sending.locked():
+                await asked()
+            else:  # the line is away, or others wait for it already
+                async with self._sending:
+                    await self._ready(waiting)
+                    if not waiting.done():
+                        await asked()
             outcome = await waiting
         finally:
             timer.cancel()
@@ -72,13 +78,15 @@ class NatsRequests:
         finally:
             up.cancel()
 
-    async def _send(self, subject: str, payload: bytes, reply: str, waiting: Waiting) -> None:
+    async def _send(self, subject: str, payload: bytes, number: str, asked: Asked) -> None:
+        self._waiting[number] = asked
         try:
             for piece, headers in parts_of(payload, self._line.largest):
+                reply = f"{self._inbox}{number}"
                 await self._line.publish(subject, piece, reply=reply, headers=headers)
         except FAULTS as fault:
             says = f"NATS at {self._line.place} did not take it: {reason_of(fault)}"
-            _settle(waiting, ServerAway(says))
+            _settle(asked[0], ServerAway(says))
 
     def _hear(self, message: Msg) -> None:
         number = message.subject[len(self._inbox) :]
