@@ -8,6 +8,7 @@ from noetl.extras import needs
 try:
     from nats import errors
     from nats.aio.client import Client
+    from nats.aio.client import __version__ as release
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext, api
     from nats.js import errors as stream_errors
@@ -23,6 +24,7 @@ __all__ = [
     "api",
     "errors",
     "reason_of",
+    "release",
     "stream_errors",
 ]
 

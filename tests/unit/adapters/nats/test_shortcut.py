@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.adapters.nats.network import SOON, Network
 
+from noetl.adapters.nats import shortcut
 from noetl.adapters.nats.library import Msg, errors
 from noetl.adapters.nats.line import NatsLine
 
@@ -108,3 +109,24 @@ async def test_what_is_too_large_is_refused(network: Network) -> None:
     line = (await network.opened()).line
     with pytest.raises(errors.MaxPayloadError):
         await line.publish("a", b"x" * (line.largest + 1))
+
+
+async def test_who_says_more_than_is_taken_waits_as_the_library_lets_them(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, heard, subject = await listening(network)
+    monkeypatch.setattr(shortcut, "FULL", -1)
+    await line.publish(subject, b"1")
+    assert line.client._pending, "it is the library's to write"
+    assert await heard.until(1) == [b"1"]
+
+
+async def test_a_library_of_another_release_does_all_by_itself(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortcut, "release", "3.0.0")
+    line, heard, subject = await listening(network)
+    assert "feed_data" not in vars(reader_of(line))
+    await line.publish(subject, b"1")
+    assert line.client._pending, "it is the library's to write"
+    assert await heard.until(1) == [b"1"]
