@@ -157,7 +157,8 @@ class LimitKeeper:
         claims = [claim for claim, _ in asked if claim is not None]
         try:
             given = await self._limits.take(claims) if claims else []
-            places = {None: 0, **dict(zip(claims, given, strict=True))}
+            places: dict[LimitClaim | None, int] = {None: 0}
+            places.update(zip(claims, given, strict=True))
         except Exception as away:  # whoever asked is told, and the next are asked for
             for _, future in asked:
                 if not future.done():
