@@ -8,17 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 from tests.support.canned import CannedTools, Silence
-from tests.support.cluster import PATIENCE, Cluster, clustered, turns, until
+from tests.support.cluster import PATIENCE, Cluster, clustered, until
 from tests.support.direct_link import DirectLink
 from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
 
 from noetl import __version__
-from noetl.errors import LogUnavailable
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.messages.outcome import failed
-from noetl.ports.commit import Commit
 from noetl.ports.link import SPEAKS, Answer, Call, Hold, Question, Reply, Sent
 
 CHAIN = playbook(
@@ -417,35 +415,6 @@ def strange_events(name: str, hold: Hold) -> bytes:
         if name == "no loop":
             event = msgspec.structs.replace(event, step_run_id=hold.step_run_id)
     return encode_events([event])
-
-
-@pytest.mark.rule("WRK-1", "EVT-3")
-def test_a_report_that_came_again_is_known_once_it_is_in_the_log(tmp_path: Path) -> None:
-    """Its commit may still be refused: then it has to be said once more."""
-
-    async def test(cluster: Cluster) -> None:
-        server = await cluster.server()
-        execution_id = await cluster.start(CHAIN)
-        call = Call(
-            worker="one", pool="default", version=__version__, speaks=SPEAKS, slots=1, free=1
-        )
-        answer = await server.dispatcher.answer(call)
-        command = msgspec.json.decode(answer.grants[0].command)
-        hold = Hold(execution_id, command["step_run_id"], 0, command["epoch"])
-        started = e.StepStarted(step="first", step_run_id=hold.step_run_id)
-        sent = Sent(hold=hold, after=0, events=msgspec.Raw(encode_events([started])))
-        one = msgspec.structs.replace(call, free=0, reports=[sent])
-        log: Any = server.storage.log
-        append, commit = log.append, Commit()
-        log.append = lambda *_, **__: commit
-        asked = [asyncio.create_task(server.dispatcher.answer(one)) for _ in range(2)]
-        await turns(20)
-        assert not any(task.done() for task in asked)
-        log.append = append
-        commit.settle(LogUnavailable("the disk is full"))
-        assert [(await task).verdicts[0].state for task in asked] == ["later", "later"]
-
-    clustered(test, tmp_path)
 
 
 @pytest.mark.rule("WRK-1", "EVT-3")
