@@ -316,6 +316,25 @@ def test_a_token_that_is_dropped_gives_its_place_back(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
+@pytest.mark.rule("LIMIT-3", "DOC-4", "EVT-5")
+def test_tokens_of_a_join_that_are_dropped_together_prove_themselves(tmp_path: Path) -> None:
+    """The first of them had come before the one that had its place."""
+    text = playbook(
+        step("start", arcs=[arc("a"), arc("b")], mode="inclusive"),
+        step("a", call("work"), arcs=[arc("both")]),
+        step("b", call("work"), arcs=[arc("both")]),
+        step("both", call("work"), join={"from": ["a", "b"]}, limit={"at_once": 1}),
+        executor={"spec": {"policy": {"limits": {"max_step_runs": 3}}}},
+    )
+
+    async def test(cluster: Cluster) -> None:
+        await cluster.server()
+        cluster.worker(CannedTools())
+        assert (await cluster.run(text)).status == "failed"
+
+    clustered(test, tmp_path)
+
+
 @pytest.mark.rule("LIMIT-1", "LIMIT-2")
 def test_a_token_that_waits_says_for_what(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:

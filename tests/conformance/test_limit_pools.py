@@ -7,12 +7,13 @@ from typing import Any, cast
 import pytest
 from tests.conformance.test_limit import Busy
 from tests.support.canned import CannedTools
-from tests.support.cluster import Cluster, clustered, until
+from tests.support.cluster import Cluster, clustered, turns, until
 from tests.support.scenario import Gate
 from tests.support.steps import call, loop, playbook, step, task
 
 from noetl.errors import LogUnavailable
 from noetl.messages import events as e
+from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
 from noetl.node.server import ServerNode
 from noetl.ports.commit import Commit
@@ -276,6 +277,44 @@ def test_a_part_whose_end_was_not_recorded_gets_a_place_again(tmp_path: Path) ->
         await nothing_leaks(cluster)
 
     clustered(test, tmp_path, ttl=2.0)
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-3")
+def test_a_part_that_is_cancelled_while_it_asks_for_its_place_keeps_none(tmp_path: Path) -> None:
+    """The question was on its way when the place was given back: its answer claimed it anew."""
+
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        await limit(cluster, 1)
+        asked, go_on = asyncio.Event(), asyncio.Event()
+        limits = cast(Any, server.storage.limits)
+        take = limits.take
+
+        async def slow(claims: Any) -> list[int]:
+            asked.set()
+            await go_on.wait()
+            places: list[int] = await take(claims)
+            return places
+
+        limits.take = slow
+        text = playbook(
+            step("start", call("work")),
+            step("last", call("work")),
+            executor={"spec": {"final_step": "last", "policy": {"limits": {"timeout": 99}}}},
+        )
+        (name,) = await begun([server], text, 1)
+        await asked.wait()
+        active = server.server.find(name)
+        assert active is not None
+        server.server.receive(active, r.TimeIsUp(seconds=99.0))
+        await until(lambda: active.execution.final_done)
+        await turns()  # what can be given back without an answer has been given back
+        go_on.set()
+        cluster.worker(CannedTools())
+        assert (await cluster.end_of(name)).status == "failed"
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
 
 
 def is_parked(server: ServerNode, execution_id: str) -> bool:

@@ -65,13 +65,10 @@ class Stuck(AssertionError):
 
 
 class NumberedTask(asyncio.Task[Any]):
-    """Sets of tasks have an order that is the same in every process."""
+    """Sets of tasks have an order that is the same in every process, whatever it ran before."""
 
-    count = 0
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        NumberedTask.count += 1
-        self.number = NumberedTask.count
+    def __init__(self, number: int, *given: Any, **named: Any) -> None:
+        self.number = number
         super().__init__(*given, **named)
 
     def __hash__(self) -> int:
@@ -92,6 +89,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Their tasks, likewise."""
         self._timers: list[tuple[float, int, Turn]] = []
         self._timed = 0
+        self.tasks = 0
         self.over = False
         self.set_task_factory(_numbered)
 
@@ -213,7 +211,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
 
 def _numbered(loop: Any, work: Any, **named: Any) -> NumberedTask:
-    return NumberedTask(work, loop=loop, **named)
+    loop.tasks += 1
+    return NumberedTask(loop.tasks, work, loop=loop, **named)
 
 
 def _answer(done: "asyncio.Future[T]", value: T) -> None:

@@ -90,6 +90,16 @@ def waiting_for(execution: Execution, holder: str) -> Token | e.StepParked | Non
     return next((found for run, found in waiting(execution) if run == holder), None)
 
 
+def granted_in(execution: Execution, events: Iterable[e.Event]) -> str:
+    """Whose place led to these: what met at a join is dropped together, whichever came last."""
+    for event in events:
+        if isinstance(event, e.TokenParked | e.TokenDropped):
+            token = execution.tokens.get(event.token_id)
+            if token is not None and token.waits == "limit":
+                return f"{token.seq}.0"
+    return ""
+
+
 def waits_for_limit(execution: Execution, final: str | None) -> bool:
     """Whether something that does not run now will, when a limit lets it."""
     if execution.stop:  # then the final step alone may still run (NEXT-6)

@@ -56,6 +56,9 @@ LATELY = 5_000
 AGAIN = 1.0
 """Seconds after which work that fell to a fault of ours is taken up again."""
 
+ATTEMPTS = 5
+"""Starts of one request: a place can be lost between two of them, and seldom twice (LIMIT-3)."""
+
 Says = Callable[[str], None]
 
 
@@ -193,11 +196,11 @@ class ControlPlane:
             began.set_result(None)
 
     async def _start(
-        self, plan: Plan, execution_id: str, request: dict[str, Any], *, hopes: bool = True
+        self, plan: Plan, execution_id: str, request: dict[str, Any], attempt: int = 1
     ) -> ActiveExecution | None:
         limited: dict[str, Any] = {}
         if plan.limit is not None:
-            limited = await self.limited.asked(plan, execution_id, request, hopes=hopes)
+            limited = await self.limited.asked(plan, execution_id, request, hopes=attempt == 1)
         active = self.begin(plan, execution_id=execution_id, **(request | limited))
         try:
             assert active.begun is not None, "it was decided"
@@ -208,7 +211,9 @@ class ControlPlane:
         except PlaceLost:  # there was none to take, or this process was taken for dead meanwhile
             self.storage.log.forget(execution_id)
             self.limits.reached.note(plan.path)
-            return await self._start(plan, execution_id, request, hopes=False)
+            if attempt == ATTEMPTS:
+                raise
+            return await self._start(plan, execution_id, request, attempt + 1)
         except VersionConflict:
             self.storage.log.forget(execution_id)
             if limited:

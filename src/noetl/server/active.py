@@ -11,7 +11,7 @@ import msgspec
 from noetl.control.execution import Execution, Run
 from noetl.messages.requests import Input
 from noetl.playbook.plan import Plan
-from noetl.ports.commit import Commit
+from noetl.ports.commit import Commit, committed
 from noetl.ports.event_log import Decision
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class ActiveExecution:
         """
         self.claim: LimitClaim | None = None
         """The place that its first decision takes with its commit (`Decision.claim`)."""
+        self.latest = committed()
+        """The answer to the latest append: those before it are settled before."""
         self.begun: Commit | None = None
         """The answer to the first append of this ownership."""
         self.listeners: list[Callable[[], None]] = []

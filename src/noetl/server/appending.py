@@ -71,6 +71,7 @@ class Appender:
             commit = self._hold(active, decision, execution)
         else:
             commit = self._log.append(decision, alone=alone)
+        active.latest = commit
         commit.add_done_callback(active.settle)
         return commit
 

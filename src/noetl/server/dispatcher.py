@@ -65,6 +65,8 @@ class InCommit(NamedTuple):
 
     active: ActiveExecution
     taken: Taken
+    then: Verdict | None = None
+    """Of one that came again: what is said of it once it is in the log."""
 
 
 class Dispatcher:
@@ -299,7 +301,7 @@ class Dispatcher:
         run = active.execution.runs.get(hold.step_run_id)
         part = run.parts.get(hold.part) if run is not None else None
         if run is None or part is None:
-            return Verdict("refused", over=True, reason="the part has ended")
+            return once_kept(active, Verdict("refused", over=True, reason="the part has ended"))
         if not self.keeper.may_speak(active, hold, call.worker, call.pool):
             return Verdict("refused", reason="another worker has the part, or its lease has ended")
         known = part.taken if hold.epoch == part.epoch else 0
@@ -324,7 +326,7 @@ class Dispatcher:
             return Verdict("refused", reason=KNOWN.masked(str(wrong)))
         if not events:
             again = refused_again(decode_events(bytes(sent.events)), active, run)
-            return Verdict("known", refused=msgspec.Raw(encode_events(again)))
+            return once_kept(active, Verdict("known", refused=msgspec.Raw(encode_events(again))))
         report = Report(
             step_run_id=hold.step_run_id,
             part=hold.part,
@@ -376,6 +378,8 @@ class Dispatcher:
             return Verdict("refused", reason=str(late))
         except NoetlError as wrong:
             return Verdict("later", reason=KNOWN.masked(f"not recorded: {wrong}"))
+        if state.then is not None:
+            return state.then
         over = not is_open(state.active, sent.hold)
         if over:
             self.keeper.forget_part(key_of(sent.hold))
@@ -397,6 +401,13 @@ class Dispatcher:
             self.keeper.expire()
             for worker in self.granting.watch(4 * self._ttl):
                 self._tidy.pop(worker, None)
+
+
+def once_kept(active: ActiveExecution, verdict: Verdict) -> Verdict | InCommit:
+    """What follows from decisions that may still be refused is said when they are in the log."""
+    if active.latest.done():
+        return verdict
+    return InCommit(active, Taken([], active.latest), verdict)
 
 
 async def _readable(active: ActiveExecution) -> None:
@@ -447,6 +458,7 @@ CODES = {
     "LogUnavailable": "later",
     "OutcomeUnknown": "later",
     "VersionConflict": "later",
+    "PlaceLost": "later",
     ServerAway.__name__: "later",
     "HomeInUse": "moved",
 }

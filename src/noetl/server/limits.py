@@ -84,7 +84,7 @@ class LimitKeeper:
         self._says = says
         self._parking = parking
         """Where queued executions go; None where whoever started one stays with it."""
-        self._asked: list[tuple[LimitClaim, asyncio.Future[int]]] = []
+        self._asked: list[tuple[LimitClaim | None, asyncio.Future[int]]] = []
         self._asking = False
         self._waiting: dict[tuple[str, str], ActiveExecution] = {}
         self._unsure: dict[str, ActiveExecution] = {}
@@ -116,7 +116,8 @@ class LimitKeeper:
         same execution under it (one key at two servers): it is not taken away (LIMIT-3).
         """
         await self._limits.withdraw(execution_id)
-        return not any(one.place == 0 for one in await self._limits.places(execution_id))
+        places = await self._limits.places(execution_id)
+        return not any(one.place == 0 and not one.holder for one in places)
 
     async def give_back(self, execution_id: str, holder: str = "") -> None:
         """What was asked for an execution that had ended, or for a token that is gone (LIMIT-3)."""
@@ -132,8 +133,11 @@ class LimitKeeper:
         # Whoever came later stops this one, not the other way round.
         return names[: names.index(execution_id)] if execution_id in names else []
 
-    def ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
-        """One question at a time: whatever comes meanwhile goes into the next."""
+    def ask(self, claim: LimitClaim | None) -> "asyncio.Future[int]":
+        """
+        One question at a time: whatever comes meanwhile goes into the next. Whoever asks for None
+        hears when all that was asked before has its answer.
+        """
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._asked.append((claim, future))
         if not self._asking:
@@ -149,19 +153,22 @@ class LimitKeeper:
         finally:
             self._asking = False
 
-    async def _take(self, asked: list[tuple[LimitClaim, asyncio.Future[int]]]) -> None:
+    async def _take(self, asked: list[tuple[LimitClaim | None, asyncio.Future[int]]]) -> None:
+        claims = [claim for claim, _ in asked if claim is not None]
         try:
-            places = await self._limits.take([claim for claim, _ in asked])
-            answers = list(zip(asked, places, strict=True))
+            given = await self._limits.take(claims) if claims else []
+            places: dict[LimitClaim | None, int] = {None: 0}
+            places.update(zip(claims, given, strict=True))
         except Exception as away:  # whoever asked is told, and the next are asked for
             for _, future in asked:
                 if not future.done():
                     future.set_exception(away)
             return
-        if any(places):
+        if any(given):
             self._none_waits = False
-        for (claim, future), place in answers:
-            if place and not claim.holder:
+        for claim, future in asked:
+            place = places[claim]
+            if place and claim is not None and not claim.holder:
                 self.reached.note(claim.group)
             if not future.done():
                 future.set_result(place)

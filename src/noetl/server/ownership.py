@@ -205,9 +205,10 @@ class Ownership:
         for execution_id in list(self._fallen):
             await self.bring(execution_id)
         while True:
+            lapses = self._storage.owners.lapses
             adopted = await self._storage.owners.adopt(AT_ONCE)
             for execution_id in adopted.execution_ids:
-                await self._take_up(execution_id, adopted.term)
+                await self._take_up(execution_id, adopted.term, lapses)
             if len(adopted.execution_ids) < AT_ONCE:
                 return
 
@@ -234,20 +235,26 @@ class Ownership:
                 self._fallen.discard(execution_id)
                 self._falls.forget(execution_id)
                 return "ended"
+            lapses = self._storage.owners.lapses
             try:
                 await self._storage.owners.claim(execution_id)
             except HomeInUse:
                 self._fallen.discard(execution_id)
                 self._falls.forget(execution_id)
                 return "moved"
-            active = await self._take_up(execution_id, await self._storage.owners.term())
+            term = await self._storage.owners.term()
+            active = await self._take_up(execution_id, term, lapses)
         except NoetlError as away:
             self.says(f"execution {execution_id} cannot be loaded now: {away}")
             return "later"
         return active or "later"
 
-    async def _take_up(self, execution_id: str, term: int) -> ActiveExecution | None:
-        """Go on where the log stands; one that cannot be read is set aside with the reason."""
+    async def _take_up(self, execution_id: str, term: int, lapses: int) -> ActiveExecution | None:
+        """
+        Go on where the log stands; one that cannot be read is set aside with the reason. `lapses`:
+        as of the moment before it became ours. With one more it may be another server's by now,
+        and what is compared meanwhile does not know of it: it is claimed again first (T22).
+        """
         if self._server.find(execution_id) is not None:
             return self._server.find(execution_id)
         try:
@@ -266,6 +273,9 @@ class Ownership:
             return None
         if (there := self._server.find(execution_id)) is not None:
             return there
+        if self._storage.owners.lapses != lapses:
+            self._fallen.add(execution_id)
+            return None
         self.looked = time.monotonic()
         self._falls.taken_up(execution_id, execution.seq)
         active = self.mind(self._server.go_on(execution, plan, row, folder, term))

@@ -54,6 +54,8 @@ class PoolKeeper:
         self._waits: dict[PartKey, PoolWait] = {}
         self._held: dict[str, set[PartKey]] = {}
         """Execution → its parts that have a place, or ask for one."""
+        self._unheard: dict[PartKey, LimitClaim] = {}
+        """What was asked for and has no answer yet: it may be claimed at any moment."""
 
     def admits(self, pool: str, offer: Offer) -> bool:
         """Whether a part may be offered now; else it is as soon as it has a place."""
@@ -88,9 +90,13 @@ class PoolKeeper:
             self._server.chore(self._tidy(active))
 
     async def _tidy(self, active: ActiveExecution) -> None:
-        """Whoever decided before may have gone between the end of a part and its release."""
+        """
+        Whoever decided before may have gone between the end of a part and its release; if it was
+        this server, a question of then may still be on its way.
+        """
         while self._server.is_active(active):
             try:
+                await self._limits.ask(None)
                 places = await self._storage.limits.places(active.execution_id)
             except NoetlError:
                 await asyncio.sleep(LOOK)
@@ -102,10 +108,13 @@ class PoolKeeper:
 
     async def _ask(self, wait: PoolWait) -> None:
         key = wait.offer.key
+        await self._recorded(key[0])
         claim = self._claim(wait.pool, key)
         if claim is not None:
             self._held.setdefault(key[0], set()).add(key)
+            self._unheard[key] = claim
             await self._limits.place_for(claim)
+            self._unheard.pop(key, None)
         self._waits.pop(key, None)
         active = self._server.find(key[0])
         if active is None:
@@ -114,6 +123,13 @@ class PoolKeeper:
             self.offers(wait.pool, wait.offer)
         else:
             self._let_go([key])
+
+    async def _recorded(self, execution_id: str) -> None:
+        """A start that is refused leaves no claim: it would hold its place for a minute."""
+        active = self._server.find(execution_id)
+        if active is not None and active.begun is not None:
+            with suppress(Exception):  # it is told to whoever asked for the start
+                await active.begun
 
     def _claim(self, pool: str, key: PartKey) -> LimitClaim | None:
         active, most = self._server.find(key[0]), self._at_once.get(pool)
@@ -142,19 +158,18 @@ class PoolKeeper:
 
     def _let_go(self, keys: Iterable[PartKey]) -> None:
         for key in keys:
-            wait = self._drop(key)
-            # A question on its way would make the claim anew: the next one comes after it.
-            claim = None if wait is None else self._claim(wait.pool, key)
-            self._server.chore(self._release(key, claim))
+            self._drop(key)
+            self._server.chore(self._release(key, self._unheard.pop(key, None)))
 
-    async def _release(self, key: PartKey, again: LimitClaim | None) -> None:
+    async def _release(self, key: PartKey, unheard: LimitClaim | None) -> None:
         """An end that was not recorded is none: loaded again, the part needs its place."""
         over = False
         while not over:
             try:
                 wanted = self._wanted(key)
-                if wanted is None and again is not None:
-                    await self._limits.ask(again)
+                if wanted is None and unheard is not None:
+                    # A question on its way would make the claim anew: this one comes after it.
+                    await self._limits.ask(unheard)
                 if wanted is None:
                     await self._storage.limits.release(key[0], holder_of(key))
                     wanted = self._wanted(key)
@@ -171,7 +186,7 @@ class PoolKeeper:
             return None
         return self._claim(active.plan.executor.pool, key)
 
-    def _drop(self, key: PartKey) -> PoolWait | None:
+    def _drop(self, key: PartKey) -> None:
         wait = self._waits.pop(key, None)
         if wait is not None and wait.asking is not None:
             wait.asking.cancel()
@@ -180,7 +195,6 @@ class PoolKeeper:
             held.discard(key)
             if not held:
                 del self._held[key[0]]
-        return wait
 
     def take_out(self, execution_id: str, step_run_id: str | None = None) -> list[Command]:
         """Parts of an execution, or of one of its runs, that wait for a place: they do no more."""
@@ -196,7 +210,8 @@ class PoolKeeper:
     def forget(self, execution_id: str) -> None:
         """Another server decides for it, and knows its places; or it has ended."""
         self.take_out(execution_id)
-        self._held.pop(execution_id, None)
+        for key in self._held.pop(execution_id, ()):
+            self._unheard.pop(key, None)
 
     # ── what is set ──────────────────────────────────────────────────────────────────────────
 

@@ -20,7 +20,7 @@ from noetl.control.deciding import Needs
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution, Run
 from noetl.control.likely import likely
-from noetl.control.limits import LIMIT
+from noetl.control.limits import LIMIT, granted_in
 from noetl.control.timing import too_long
 from noetl.errors import BodyLost, NoetlError
 from noetl.messages import events as e
@@ -178,8 +178,8 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
             return r.LimitGranted()
         case e.StepScheduled() | e.StepParked() | e.TokenEnqueued() as granted:
             return r.LimitGranted(holder=granted.step_run_id)
-        case e.TokenParked() | e.TokenDropped() as kept:
-            return r.LimitGranted(holder=f"{state.tokens[kept.token_id].seq}.0")
+        case e.TokenParked() | e.TokenDropped():
+            return r.LimitGranted(holder=granted_in(state, recorded))
         case e.ExecutionCancelled(by="timeout"):
             return r.TimeIsUp(seconds=plan.limits.timeout or 0.0)
         case e.ExecutionCancelled() as cancelled:

@@ -1,15 +1,20 @@
 """Places under a limit, and states of an execution that are no longer the present one."""
 
 from copy import copy
+from typing import Any, cast
 
+import msgspec
 import pytest
 from tests.support.cluster import turns, until
 from tests.support.scenario import Gate, ok, scenario
 from tests.support.steps import arc, call, step
 
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.limits import waiting
 from noetl.node.local import LocalNode
+from noetl.ports.limits import LimitClaim
 from noetl.server.active import ActiveExecution
+from noetl.server.limits import LimitKeeper
 
 
 @pytest.mark.rule("LIMIT-3")
@@ -37,3 +42,14 @@ def test_a_former_state_that_asks_again_takes_no_place_from_the_present_one() ->
         await gate.let_go(second)
 
     assert found.act(story).status == "completed"
+
+
+@pytest.mark.rule("LIMIT-2", "LIMIT-3")
+async def test_a_place_in_a_pool_is_none_under_the_limit_of_the_playbook() -> None:
+    """A start that was to be refused was told that it had its place, and began for ever."""
+    limits = MemoryStorage().limits
+    keeper = LimitKeeper(cast(Any, None), limits, print)
+    own = LimitClaim(execution_id="b", group="p", at_once=1)
+    part = LimitClaim(execution_id="b", holder="part 5.0/0", group=":pool default", total=2)
+    await limits.take([msgspec.structs.replace(own, execution_id="a"), own, part])
+    assert await keeper.withdraw("b")
