@@ -456,6 +456,7 @@ CODES = {
     "PlaybookNotFound": "not_found",
     "UnreadableFile": "not_found",
     "LogUnavailable": "later",
+    "ResultsUnavailable": "later",
     "OutcomeUnknown": "later",
     "VersionConflict": "later",
     "PlaceLost": "later",
