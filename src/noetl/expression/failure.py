@@ -10,7 +10,6 @@ from noetl.errors import NoetlError, TemplateFailed
 from noetl.expression.lookup import NAMESPACES
 from noetl.expression.meant import meant
 from noetl.late import late
-from noetl.messages.clipping import beginning
 
 LONGEST_EXCERPT: Final = 200
 LONGEST_REASON: Final = 2_000  # an error may quote a value of ten megabytes
@@ -24,7 +23,11 @@ def excerpt(text: str) -> str:
 
 
 def shortened(line: str, most: int = LONGEST_REASON) -> str:
-    return line if len(line) <= most else f"{beginning(line, most)}…"
+    if len(line) <= most:
+        return line
+    from noetl.messages.clipping import beginning  # a short run need not read it (decision 0070)
+
+    return f"{beginning(line, most)}…"
 
 
 def failure(error: Exception, text: str, scope: Mapping[str, Any]) -> NoetlError:

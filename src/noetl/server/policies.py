@@ -62,7 +62,7 @@ def verdict(
     for policy in policies:
         if policy.fits(row, labels):
             age = policy.older_than
-            return policy if age is not None and row.finished_at < now - age * 1000 else None
+            return policy if age is not None and row.finished_at <= now - age * 1000 else None
     return None
 
 

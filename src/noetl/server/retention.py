@@ -69,7 +69,7 @@ class Retention:
         age, now = youngest(policies), time.time_ns() // 1_000_000
         if age is None:
             return
-        before = max(0, min(now - int(age * 1000), await self._unseen()))
+        before = max(0, min(now - int(age * 1000) + 1, await self._unseen()))
         since, after, began = 0, "", time.monotonic()
         while rows := await self._removals.ended(before, since=since, after=after, limit=PAGE):
             labels = [await self._labels_of(row, policies) for row in rows]

@@ -54,6 +54,7 @@ def test_a_policy_that_cannot_be_is_refused(text: str, says: str) -> None:
     ("asked", "labels", "expected"),
     [
         (row(), {}, 0),
+        (row(days=30), {}, 0),
         (row(days=20), {}, None),
         (row(status="failed", days=400), {}, 2),
         (row(status="failed", days=40), {}, None),
