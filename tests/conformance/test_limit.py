@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, until
-from tests.support.scenario import Gate, ok
-from tests.support.steps import arc, call, noop, playbook, step
+from tests.support.scenario import Gate, ok, scenario
+from tests.support.steps import arc, call, noop, playbook, sets, step
 
 from noetl.errors import LimitReached, PlaybookRejected, ServerRefused
 from noetl.messages import events as e
@@ -422,3 +422,18 @@ def test_bad_limits_are_found(limit: dict[str, Any], code: str) -> None:
     with pytest.raises(PlaybookRejected) as rejected:
         load_valid(limited(**limit))
     assert code in {finding.code for finding in rejected.value.findings}
+
+
+@pytest.mark.rule("LIMIT-2", "ADM-3")
+def test_who_waits_for_a_place_was_admitted_and_is_not_asked_again() -> None:
+    """The first run writes what would refuse the second, which was let in before it."""
+    refuses = {"when": "{{ ctx.k == 1 }}", "then": {"allow": False}}
+    rules = [refuses, {"else": {"then": {"allow": True}}}]
+    found = scenario(
+        step("start", arcs=[arc("work"), arc("work")], mode="inclusive"),
+        step("work", sets("write", k=1), admit=rules, limit={"at_once": 1}),
+    )
+    ran = found.run()
+    assert ran.status == "completed"
+    assert [event.allow for event in ran.of(e.AdmitEvaluated)] == [True, True]
+    assert ran.steps["work"] == (2, 0, "done")

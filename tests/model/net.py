@@ -21,6 +21,8 @@ class Token:
         self.event: Tree | None = None
         self.round: Round = (0, 0)
         self.verdict: bool | None = None
+        self.admitted = False
+        """Whether it waits for its place under a limit, with the verdict that let it wait."""
         self.broken = False
         """Whether a guard of its step could not be evaluated."""
         self.read: set[str] = set()

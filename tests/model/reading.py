@@ -112,6 +112,9 @@ class Reader:
             must(not allowed, "it is parked, and admission lets it pass")
         elif event.reason == "limit":
             must("limit" in self.net.steps[event.step].get("spec", {}), "there is no limit")
+            must(self.net.verdict(group)[0], "it waits for its place, and admission refuses it")
+            for name in group:
+                self.net.tokens[name].admitted = True
 
     def evaluated(self, event: e.AdmitEvaluated) -> None:
         group = self.net.group(event.token_id)
@@ -171,7 +174,7 @@ class Reader:
         same("its tokens", group, event.tokens)
         must(net.complete(group), "its join is not complete")
         must(net.enabled(first) or not net.stopped, "nothing new begins")
-        must(net.verdict(group)[0], "admission refuses it")
+        must(net.tokens[first].admitted or net.verdict(group)[0], "admission refuses it")
         must(net.begun < net.step_runs or event.step == net.final, "there were enough step runs")
         must(not net.paused, "the execution is paused")
         self.within_limit(event.step)
