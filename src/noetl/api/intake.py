@@ -11,10 +11,13 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from noetl.api.gate import CALLER
+from noetl.errors import ServerRefused
+from noetl.messages.details import Details, TooDetailed
 from noetl.ports.tokens import WORKER, TokenRow, maker_of, split_role
 
 LARGEST_HEAD = 64 * 1024
@@ -36,24 +39,19 @@ MOST = 4000
 """Connections at once."""
 MOST_HELD = 256 * 1024 * 1024
 """Bytes of bodies in memory, of all requests that are not yet answered."""
-MOST_NESTED = 1_000_000
-"""Lists and mappings of one body: they are made at once, and everybody else waits for it. The 32 MB
-of a batch could be sixteen million, which took seconds."""
-LONG = 200
-"""Digits of a number that is a long one: to read or write it takes the square of them."""
-MOST_LONG = 1000
-"""So many times so many digits in a row may be in one body. 6 MB in numbers of 4,000 digits took as
-long to read and write as 200 MB of others: eight seconds, of everybody."""
-AS_DIGITS = bytes(ord("0") if one in b"0123456789" else ord(" ") for one in range(256))
-A_LONG_ONE = b"0" * LONG
 MANY = 8
 """Of all connections, the part that one person has before he makes room for others."""
-WORKERS = "/api/worker/"
-PASSED_ON = f"{WORKERS}results"
+PASSED_ON = "/api/worker/results"
 """Where bodies are stored piece by piece, whatever their size."""
+UNCOUNTED = ("/api/worker/", "/hooks/", "/api/catalog", "/api/validate", "/api/editing/")
+"""What is read here is counted later, as a report or the data of a trigger; or it is one text."""
 QUEUED = 64
 """Requests that one connection may send before the first is answered."""
 LOOK = 1.0
+REFUSED = (
+    b"HTTP/1.1 %d Refused\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    b"content-length: %d\r\n\r\n%b"
+)
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -65,28 +63,6 @@ def most_connections() -> int:
 
 class HeadTooLarge(Exception):
     """More of a head than anybody needs; the parser makes it a 400."""
-
-
-class BodyTooDetailed(Exception):
-    """More lists and mappings, or long numbers, than are read at once; a 400, too."""
-
-
-class Details:
-    """What of a body takes long to read, however few bytes it has; in whatever pieces it comes."""
-
-    def __init__(self) -> None:
-        self._nested = self._long = 0
-        self._run = b""
-        """Digits at the end of the last piece, which may go on."""
-
-    def count(self, piece: bytes) -> None:
-        self._nested += piece.count(b"[") + piece.count(b"{")
-        digits = self._run + piece.translate(AS_DIGITS)
-        self._long += digits.count(A_LONG_ONE)
-        last = len(digits) - len(digits.rstrip(b"0"))
-        self._run = b"0" * (last % LONG)  # of it, what was not counted
-        if self._nested > MOST_NESTED or self._long > MOST_LONG:
-            raise BodyTooDetailed
 
 
 class Intake(HttpToolsProtocol):
@@ -182,9 +158,19 @@ class Intake(HttpToolsProtocol):
             self.due = due if self.is_known() else min(due, self.since + STRANGE_WITHIN)
             if self.scope["path"] != PASSED_ON and not hold(self, len(body)):
                 return
-            if not self.scope["path"].startswith(WORKERS):
-                self._details.count(body)
+            if not self.scope["path"].startswith(UNCOUNTED):
+                try:
+                    self._details.count(body)
+                except TooDetailed as why:
+                    self._refuse(why)
+                    return
         super().on_body(body)
+
+    def _refuse(self, why: ServerRefused) -> None:
+        """The answer, before anything of the body was read; no more of it is taken."""
+        said = msgspec.json.encode({"error": {"code": why.code, "message": str(why)}})
+        self.transport.write(REFUSED % (why.status, len(said), said))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         let_go(self)

@@ -46,6 +46,11 @@ def _may_refer(text: bytes) -> bool:
     return b"$" in text and (_REF_BYTES in text or _SECRET_BYTES in text)
 
 
+def is_plain(text: bytes) -> bool:
+    """Whether nothing in it looks like a reference."""
+    return not _may_refer(text)
+
+
 @cache
 def _events() -> "msgspec.json.Decoder[list[AnyEvent]]":
     """Built with the first events that are read: a new execution only writes."""

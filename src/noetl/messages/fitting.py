@@ -7,13 +7,13 @@ all, whoever makes the event. A body's key is its hash: equal bodies are one.
 """
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from noetl.errors import NoetlError
 from noetl.messages import events as e
-from noetl.messages.codec import encode, encode_events, encode_shown, reference_to
+from noetl.messages.codec import encode, encode_events, encode_shown, is_plain, reference_to
 from noetl.messages.depth import TOO_DEEP, is_deep
 from noetl.messages.names import HELD
 from noetl.messages.reference import Reference
@@ -26,6 +26,9 @@ POINTER = 400
 
 ENVELOPE = 4096
 """Bytes that an event may have beside its values, and one reference or two too many."""
+
+WORTH = 16_384
+"""Bytes of a value that is not written down twice in one decision."""
 
 READABLE = 1000
 """Characters of an error's message that stay in the log when the error is too large for it."""
@@ -68,12 +71,13 @@ def refuse_large(event: e.Event, limit: int) -> None:
         raise EventTooLarge(size, limit)
 
 
-def text_of(event: e.Event, *, strict: bool) -> bytes:
-    """The event written down; `strict` raises EventTooDeep (EVT-4)."""
-    try:
-        text = encode_shown(event)
-    except RecursionError:
-        raise EventTooDeep from None
+def text_of(event: e.Event, *, strict: bool, text: bytes | None = None) -> bytes:
+    """The event written down, unless `text` is it already; `strict` raises EventTooDeep (EVT-4)."""
+    if text is None:
+        try:
+            text = encode_shown(event)
+        except RecursionError:
+            raise EventTooDeep from None
     if strict and is_deep(text):
         raise EventTooDeep
     return text
@@ -111,7 +115,73 @@ def is_small(event: e.Event, limit: int) -> bool:
         text = encode_shown(event)
     except RecursionError:
         return False
+    return fits(text, limit)
+
+
+def fits(text: bytes, limit: int) -> bool:
+    """The same of an event that is written down."""
     return len(text) <= limit and not is_deep(text)
+
+
+class Remembered(NamedTuple):
+    """A large value as it was written down."""
+
+    value: Any
+    """It is kept, so that no other value gets its place in memory."""
+    body: bytes
+    hint: str | None
+    is_plain: bool
+    """Whether nothing in it looks like a reference: then it is written alike wherever it is."""
+
+
+class WrittenValues:
+    """
+    The large values of one decision, each written down once: what comes with a request is in its
+    first event and, the same value, in `workload` (decision 0095).
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, Remembered] = {}
+        self._references: dict[int, Reference] = {}
+
+    def body(self, value: Any) -> bytes:
+        known = self._known.get(id(value))
+        if known is not None:
+            return known.body
+        body = written(value)
+        if len(body) > WORTH:
+            self._known[id(value)] = Remembered(value, body, hint_of(value), is_plain(body))
+        return body
+
+    def reference(self, value: Any, store: str, execution_id: str, body: bytes) -> Reference:
+        """The body is hashed once, too."""
+        known = self._known.get(id(value))
+        if known is None:
+            return reference_to(store, execution_id, body, hint_of(value))
+        found = self._references.get(id(value))
+        if found is None:
+            found = reference_to(store, execution_id, body, known.hint)
+            self._references[id(value)] = found
+        return found
+
+    def text(self, event: e.Event) -> bytes:
+        """The event as `encode_shown` writes it."""
+        return encode_shown(self._lightened(event) if self._known else event)
+
+    def _lightened(self, event: e.Event) -> e.Event:
+        """The same with what was written down in the place of the values."""
+        light: dict[str, Any] = {}
+        for slot in slots_of(event):
+            known = self._known.get(id(slot.value))
+            if known is None or not known.is_plain:
+                continue
+            body = msgspec.Raw(known.body)
+            if slot.key is None:
+                light[slot.field] = body
+            else:
+                before = light.get(slot.field) or dict(getattr(event, slot.field))
+                light[slot.field] = {**before, slot.key: body}
+        return msgspec.structs.replace(event, **light) if light else event
 
 
 class Fitting:
@@ -124,6 +194,7 @@ class Fitting:
         largest: int,
         made: MutableMapping[str, bytes],
         values: MutableMapping[str, Any] | None = None,
+        known: WrittenValues | None = None,
     ) -> None:
         self._store = store
         self._execution_id = execution_id
@@ -133,20 +204,30 @@ class Fitting:
         """Key → body, of all that was moved."""
         self._values = values
         """Key → value of the same, for whoever reads on."""
+        self._known = known
 
-    def event(self, event: E, keep: frozenset[str] = frozenset(), *, strict: bool = True) -> E:
+    def event(
+        self,
+        event: E,
+        keep: frozenset[str] = frozenset(),
+        *,
+        strict: bool = True,
+        text: bytes | None = None,
+    ) -> E:
         """
         The event, its largest values moved out until the rest of them fits. `strict` raises
         EventTooLarge where thousands of small ones do not, because a reference is larger than each,
         and EventTooDeep.
 
-        `keep` are keys of `set_ctx` that go only where they must: reducers look into them.
+        `keep` are keys of `set_ctx` that go only where they must: reducers look into them. `text`
+        is the event as it was written down.
         """
         if type(event) not in HOLDS:
             return event
-        if len(text_of(event, strict=strict)) <= self._inline:
+        if len(text_of(event, strict=strict, text=text)) <= self._inline:
             return event
-        slots = [(written(slot.value), slot) for slot in slots_of(event)]
+        known = WrittenValues() if self._known is None else self._known
+        slots = [(known.body(slot.value), slot) for slot in slots_of(event)]
         total = sum(len(body) + len(slot.key or "") + 4 for body, slot in slots)
         moved: dict[str, Any] = {}
         for body, slot in sorted(slots, key=_length, reverse=True):
@@ -172,7 +253,8 @@ class Fitting:
         if isinstance(value, Reference) and value.sealed is None:
             return value
         body = encode(value) if body is None else body
-        reference = reference_to(self._store, self._execution_id, body, hint_of(value))
+        known = WrittenValues() if self._known is None else self._known
+        reference = known.reference(value, self._store, self._execution_id, body)
         self.made[reference.key] = body
         if self._values is not None:
             self._values[reference.key] = value

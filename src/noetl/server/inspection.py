@@ -7,6 +7,7 @@ from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.depth import DEEPEST, is_deep
+from noetl.messages.details import MOST_REPORTED, TooDetailed, refuse_detailed
 from noetl.messages.fitting import refuse_large
 from noetl.messages.names import REPORTED
 from noetl.playbook.plan import Plan
@@ -47,6 +48,10 @@ def inspected(
     text = bytes(sent.events)
     if is_deep(text, DEEPEST + AROUND):
         raise Unfit("the report holds a value that is nested too deeply")
+    try:
+        refuse_detailed(text, MOST_REPORTED, None)
+    except TooDetailed as wrong:
+        raise Unfit(f"of the report, {wrong}") from None
     try:
         if text.count(b"{") > MOST and len(_pieces.decode(text)) > MOST:
             raise Unfit(f"the report has more than {MOST:,} events")
