@@ -15,10 +15,10 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from noetl.api.crowd import line_of
 from noetl.api.gate import CALLER
 from noetl.errors import ServerRefused
 from noetl.messages.details import Details, TooDetailed
-from noetl.ports.tokens import WORKER, TokenRow, maker_of, split_role
 
 LARGEST_HEAD = 64 * 1024
 """Bytes of the first line and the headers, trailers included."""
@@ -93,13 +93,10 @@ class Intake(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Whoever is answered or has waited longest goes; where all are served, the new one."""
-        others = [one for one in waiting_in(self.server_state) if one is not self]
-        if others:
-            min(others, key=lambda one: 0.0 if one.due is None else one.since).transport.abort()
-            return
-        crowd = largest_crowd(self.server_state)
-        if len(crowd) > most_connections() // MANY:
-            max(crowd, key=lambda one: one.since).transport.abort()
+        line = line_of(self.server_state)
+        found = line.waiting(self) or line.beyond(most_connections() // MANY, self.since)
+        if found is not None:
+            found.transport.abort()
             return
         self.transport.write(FULL)
         self.transport.close()
@@ -107,6 +104,7 @@ class Intake(HttpToolsProtocol):
     def _begin(self) -> None:
         self.since = self.loop.time()
         self.due = self.since + HEAD_WITHIN
+        line_of(self.server_state).begins(self)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -174,6 +172,7 @@ class Intake(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         let_go(self)
+        line_of(self.server_state).leaves(self)
         if self.over is not None:
             self.over()
         super().connection_lost(exc)
@@ -208,6 +207,7 @@ class Intake(HttpToolsProtocol):
         let_go(self)
         if self.due is not None:  # the answer did not want the rest of the body
             self.due = self.loop.time() + HEAD_WITHIN
+        line_of(self.server_state).is_answered(self)
         super().on_response_complete()
 
 
@@ -242,21 +242,6 @@ def intakes(state: ServerState) -> list[Intake]:
     """Connections that are not about to close."""
     every = [one for one in state.connections if isinstance(one, Intake)]
     return [one for one in every if not one.transport.is_closing()]
-
-
-def waiting_in(state: ServerState) -> list[Intake]:
-    """Connections of which a stranger's request, or the rest of one answered, is waited for."""
-    return [one for one in intakes(state) if one.is_waiting()]
-
-
-def largest_crowd(state: ServerState) -> list[Intake]:
-    """Connections of the person who has most. Workers of one token may be a thousand machines."""
-    crowds: dict[str, list[Intake]] = {}
-    for one in intakes(state):
-        row = (one.scope or {}).get(CALLER)
-        if isinstance(row, TokenRow) and split_role(row.role)[0] != WORKER:
-            crowds.setdefault(maker_of(row) or row.token_id, []).append(one)
-    return max(crowds.values(), key=len, default=[])
 
 
 async def sweep(state: ServerState) -> None:

@@ -15,10 +15,11 @@ from noetl.expression.lookup import BODIES
 from noetl.expression.meter import METER, NOW, THEN, Meter
 from noetl.messages import events as e
 from noetl.messages.codec import decode_body, encode, encode_shown
-from noetl.messages.fitting import HOLDS, INLINE, Fitting, Unfitting, WrittenValues, fits
+from noetl.messages.fitting import INLINE, Fitting, Unfitting, fits
 from noetl.messages.names import FOLDED, canonical
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, in_chunks, joined
+from noetl.messages.written import HOLDS, Measured, WrittenValues
 from noetl.playbook.plan import Evaluate, Plan, Scope
 
 E = TypeVar("E", bound=e.Event)
@@ -229,10 +230,14 @@ class Deciding:
         if type(event) not in HOLDS:
             return event
         try:
-            text = encode_shown(event) if self._written is None else self._written.text(event)
+            if self._written is None:
+                text = encode_shown(event)
+                measured = Measured(len(text), text)
+            else:
+                measured = self._written.measured(event)
         except RecursionError:
-            text = None
-        if text is not None and fits(text, min(INLINE, largest)):
+            measured = None
+        if measured is not None and fits(measured, min(INLINE, largest)):
             return event
         if self._written is None:
             self._written = WrittenValues()
@@ -241,9 +246,13 @@ class Deciding:
         if execution.rules < 2:
             return fit_by_field(event, largest, moves)
         try:
-            return moves.event(event, strict=strict, text=text)
+            return moves.event(event, strict=strict, measured=measured)
         except Unfitting as wrong:
             raise TemplateFailed(str(wrong)) from None
+
+    def know(self, written: WrittenValues | None) -> None:
+        """What of the input was written down already."""
+        self._written = written
 
     def make(self, event: e.Event) -> None:
         """Add an event of the server's own, as the log can take it."""

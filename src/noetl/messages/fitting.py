@@ -6,17 +6,17 @@ log the first time it is recorded (decision 0042), and what stays is at most `ma
 all, whoever makes the event. A body's key is its hash: equal bodies are one.
 """
 
-from collections.abc import Iterator, MutableMapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import MutableMapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from noetl.errors import NoetlError
 from noetl.messages import events as e
-from noetl.messages.codec import encode, encode_events, encode_shown, is_plain, reference_to
+from noetl.messages.codec import encode, encode_events, encode_shown, reference_to
 from noetl.messages.depth import TOO_DEEP, is_deep
-from noetl.messages.names import HELD
 from noetl.messages.reference import Reference
+from noetl.messages.written import HOLDS, Measured, Slot, WrittenValues, hint_of, slots_of
 
 INLINE = 131_072
 """Bytes of JSON: a larger value is never in the log."""
@@ -27,18 +27,8 @@ POINTER = 400
 ENVELOPE = 4096
 """Bytes that an event may have beside its values, and one reference or two too many."""
 
-WORTH = 16_384
-"""Bytes of a value that is not written down twice in one decision."""
-
 READABLE = 1000
 """Characters of an error's message that stay in the log when the error is too large for it."""
-
-HOLDS: dict[type[e.Event], dict[str, str]] = {
-    kind: {field: holds.moves for field, holds in held.items() if holds.moves != "stays"}
-    for kind, held in HELD.items()
-    if any(holds.moves != "stays" for holds in held.values())
-}
-"""Where an event holds values: one that moves as a whole, a mapping of such, or an error."""
 
 E = TypeVar("E", bound=e.Event)
 
@@ -71,38 +61,6 @@ def refuse_large(event: e.Event, limit: int) -> None:
         raise EventTooLarge(size, limit)
 
 
-def text_of(event: e.Event, *, strict: bool, text: bytes | None = None) -> bytes:
-    """The event written down, unless `text` is it already; `strict` raises EventTooDeep (EVT-4)."""
-    if text is None:
-        try:
-            text = encode_shown(event)
-        except RecursionError:
-            raise EventTooDeep from None
-    if strict and is_deep(text):
-        raise EventTooDeep
-    return text
-
-
-class Slot(msgspec.Struct, frozen=True):
-    """One value that may be moved: a field, or one key of it."""
-
-    field: str
-    key: str | None
-    value: Any
-    is_error: bool
-
-
-def slots_of(event: e.Event) -> Iterator[Slot]:
-    for field, how in HOLDS.get(type(event), {}).items():
-        value = getattr(event, field)
-        if how != "each":
-            yield Slot(field, None, value, how == "error")
-            continue
-        outcome = field == "outcome"
-        for key, below in (value or {}).items():
-            yield Slot(field, key, below, outcome and key == "error")
-
-
 def is_small(event: e.Event, limit: int) -> bool:
     """
     Whether nothing of the event need be moved, or refused.
@@ -115,73 +73,12 @@ def is_small(event: e.Event, limit: int) -> bool:
         text = encode_shown(event)
     except RecursionError:
         return False
-    return fits(text, limit)
-
-
-def fits(text: bytes, limit: int) -> bool:
-    """The same of an event that is written down."""
     return len(text) <= limit and not is_deep(text)
 
 
-class Remembered(NamedTuple):
-    """A large value as it was written down."""
-
-    value: Any
-    """It is kept, so that no other value gets its place in memory."""
-    body: bytes
-    hint: str | None
-    is_plain: bool
-    """Whether nothing in it looks like a reference: then it is written alike wherever it is."""
-
-
-class WrittenValues:
-    """
-    The large values of one decision, each written down once: what comes with a request is in its
-    first event and, the same value, in `workload` (decision 0095).
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, Remembered] = {}
-        self._references: dict[int, Reference] = {}
-
-    def body(self, value: Any) -> bytes:
-        known = self._known.get(id(value))
-        if known is not None:
-            return known.body
-        body = written(value)
-        if len(body) > WORTH:
-            self._known[id(value)] = Remembered(value, body, hint_of(value), is_plain(body))
-        return body
-
-    def reference(self, value: Any, store: str, execution_id: str, body: bytes) -> Reference:
-        """The body is hashed once, too."""
-        known = self._known.get(id(value))
-        if known is None:
-            return reference_to(store, execution_id, body, hint_of(value))
-        found = self._references.get(id(value))
-        if found is None:
-            found = reference_to(store, execution_id, body, known.hint)
-            self._references[id(value)] = found
-        return found
-
-    def text(self, event: e.Event) -> bytes:
-        """The event as `encode_shown` writes it."""
-        return encode_shown(self._lightened(event) if self._known else event)
-
-    def _lightened(self, event: e.Event) -> e.Event:
-        """The same with what was written down in the place of the values."""
-        light: dict[str, Any] = {}
-        for slot in slots_of(event):
-            known = self._known.get(id(slot.value))
-            if known is None or not known.is_plain:
-                continue
-            body = msgspec.Raw(known.body)
-            if slot.key is None:
-                light[slot.field] = body
-            else:
-                before = light.get(slot.field) or dict(getattr(event, slot.field))
-                light[slot.field] = {**before, slot.key: body}
-        return msgspec.structs.replace(event, **light) if light else event
+def fits(measured: Measured, limit: int) -> bool:
+    """The same of one that was measured."""
+    return measured.size <= limit and not is_deep(measured.text)
 
 
 class Fitting:
@@ -212,21 +109,27 @@ class Fitting:
         keep: frozenset[str] = frozenset(),
         *,
         strict: bool = True,
-        text: bytes | None = None,
+        measured: Measured | None = None,
     ) -> E:
         """
         The event, its largest values moved out until the rest of them fits. `strict` raises
         EventTooLarge where thousands of small ones do not, because a reference is larger than each,
         and EventTooDeep.
 
-        `keep` are keys of `set_ctx` that go only where they must: reducers look into them. `text`
-        is the event as it was written down.
+        `keep` are keys of `set_ctx` that go only where they must: reducers look into them.
+        `measured` is what the event is, where that is known.
         """
         if type(event) not in HOLDS:
             return event
-        if len(text_of(event, strict=strict, text=text)) <= self._inline:
-            return event
         known = WrittenValues() if self._known is None else self._known
+        try:
+            measured = measured or known.measured(event)
+        except RecursionError:
+            raise EventTooDeep from None
+        if strict and is_deep(measured.text):
+            raise EventTooDeep
+        if measured.size <= self._inline:
+            return event
         slots = [(known.body(slot.value), slot) for slot in slots_of(event)]
         total = sum(len(body) + len(slot.key or "") + 4 for body, slot in slots)
         moved: dict[str, Any] = {}
@@ -253,8 +156,9 @@ class Fitting:
         if isinstance(value, Reference) and value.sealed is None:
             return value
         body = encode(value) if body is None else body
-        known = WrittenValues() if self._known is None else self._known
-        reference = known.reference(value, self._store, self._execution_id, body)
+        checksum = None if self._known is None else self._known.checksum(value)
+        hint = hint_of(value)
+        reference = reference_to(self._store, self._execution_id, body, hint, checksum)
         self.made[reference.key] = body
         if self._values is not None:
             self._values[reference.key] = value
@@ -275,16 +179,5 @@ class Fitting:
         return kept
 
 
-def written(value: Any) -> bytes:
-    return b"" if value is None or value is msgspec.UNSET else encode(value)
-
-
 def _length(sized: tuple[bytes, Slot]) -> int:
     return len(sized[0])
-
-
-def hint_of(value: Any) -> str | None:
-    """RES-1 `schema_hint`: what kind of value lies behind a reference."""
-    if isinstance(value, list):
-        return f"list[{len(value)}]"
-    return "object" if isinstance(value, dict) else None

@@ -21,6 +21,8 @@ NUMBERS = {
 }
 """Event → its fields that are numbers."""
 
+SMALL = 65_536
+"""Bytes of a report in which nothing takes long to read."""
 MOST = 10_000
 """Events of one report, which is taken in one go: workers tell more in several."""
 _pieces = msgspec.json.Decoder(list[msgspec.Raw])
@@ -49,7 +51,8 @@ def inspected(
     if is_deep(text, DEEPEST + AROUND):
         raise Unfit("the report holds a value that is nested too deeply")
     try:
-        refuse_detailed(text, MOST_REPORTED, None)
+        if len(text) > SMALL:
+            refuse_detailed(text, MOST_REPORTED, None)
     except TooDetailed as wrong:
         raise Unfit(f"of the report, {wrong}") from None
     try:
