@@ -76,6 +76,7 @@ class Intake(HttpToolsProtocol):
         self.unread: float | None = None
         """When our patience ends with one who does not read."""
         self.in_head = True
+        self._refused = False
         self._in_body = self._came = False
         """Whether the body, or what follows it, is awaited; and whether some of it came."""
         self.since = 0.0
@@ -165,10 +166,17 @@ class Intake(HttpToolsProtocol):
         super().on_body(body)
 
     def _refuse(self, why: ServerRefused) -> None:
-        """The answer, before anything of the body was read; no more of it is taken."""
+        """
+        The answer, before anything of the body was read. The rest of it goes nowhere: a connection
+        that ends before all came takes the answer with it.
+        """
         said = msgspec.json.encode({"error": {"code": why.code, "message": str(why)}})
         self.transport.write(REFUSED % (why.status, len(said), said))
-        self.transport.close()
+        self._refused = True
+        self.due = self.loop.time() + HEAD_WITHIN
+        self.cycle.response_complete = self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        let_go(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         let_go(self)
@@ -180,6 +188,8 @@ class Intake(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self.due, self._in_body = None, False
         super().on_message_complete()
+        if self._refused:
+            self.transport.close()
 
     def is_known(self) -> bool:
         """Whether the gate let its request in; routes that are open to all let in strangers."""
