@@ -65,9 +65,8 @@ class ApiError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
     """What to do about it."""
     findings: list[Finding] | None = None
-    """With a refused playbook or payload: what is wrong with it, at most 500."""
+    """With a refused playbook or payload: what is wrong with it, at most 500; there are `more`."""
     more: int = 0
-    """Findings that are left out."""
     execution_id: str | None = None
     """What a refused request to execute is recorded as."""
 
@@ -113,9 +112,8 @@ class RegisterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool
     """False: the newest version had this text already, and is what came back."""
     findings: list[Finding]
-    """Warnings, at most 500; a playbook with errors is refused."""
+    """Warnings, at most 500, and how many `more`; a playbook with errors is refused."""
     more: int = 0
-    """Findings that are left out."""
 
 
 class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,12 +138,11 @@ class ValidateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Validated(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a text: at most 500 findings, errors first where there are more."""
+    """What is wrong with a text: at most 500 findings, errors first where there are `more`."""
 
     valid: bool
     findings: list[Finding]
     more: int = 0
-    """Findings that are left out."""
 
 
 # ── executions ───────────────────────────────────────────────────────────────────────────────

@@ -66,7 +66,7 @@ class Measured(NamedTuple):
     """The event, but for values that are known not to be deep."""
 
 
-class Remembered(NamedTuple):
+class WrittenValue(NamedTuple):
     """A large value as it was written down."""
 
     value: Any
@@ -84,7 +84,7 @@ class WrittenValues:
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, Remembered] = {}
+        self._known: dict[int, WrittenValue] = {}
 
     def body(self, value: Any) -> bytes:
         known = self._known.get(id(value))
@@ -94,7 +94,7 @@ class WrittenValues:
         if len(body) > WORTH and not isinstance(value, Reference):
             simple = is_plain(body) and not is_deep(body, DEEPEST - AROUND)
             checksum = hashlib.sha256(body).hexdigest()
-            self._known[id(value)] = Remembered(value, body, checksum, simple)
+            self._known[id(value)] = WrittenValue(value, body, checksum, simple)
         return body
 
     def checksum(self, value: Any) -> str | None:
