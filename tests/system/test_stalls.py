@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from io import BytesIO
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +15,7 @@ from tests.support.direct_link import DirectLink, Exchange
 from tests.support.stalls import Ticker, no_stall
 from tests.support.steps import arc, call, loop, playbook, refuse, sets, step
 
+from noetl.messages.details import MOST_VALUES
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
 from noetl.settings import Settings
@@ -137,6 +139,41 @@ def test_a_playbook_of_1600_kb_stops_nobody(tmp_path: Path, write: Callable[[], 
             execution = await cluster.run(text)
         assert execution.status == "completed", execution.error
         assert [made.label for made in tools.calls] == ["fetch"]
+
+    patiently(test, tmp_path)
+
+
+FULL = MOST_VALUES - 10
+BODIES = {
+    "floats": b"[%b]" % b",".join([b"1e-7"] * FULL),
+    "keys": b"{%b}" % b",".join(b'"%d":1' % number for number in range(FULL)),
+    "mappings": b"[%b]" % b",".join([b'{"a":1}'] * (FULL // 2)),
+    "digits": b"[%b]" % b",".join([b"9" * 180] * 40_000),
+    "long numbers": b"[%b]" % b",".join([b"9" * 4000] * 49),
+    "lines": b'"%b"' % (rb"\n" * 15_000_000),
+    "quotes": b'"%b"' % (b"[" * 300 + rb"\"" * 15_000_000),
+    "too many floats": b"[%b]" % b",".join([b"1e-7"] * 6_000_000),
+}
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("what", BODIES)
+def test_no_body_of_a_start_stops_a_server(tmp_path: Path, what: str) -> None:
+    """It was written down seven times in one go, in numbers for as long as it took."""
+    begin, end = b'{"executions":[{"path":"tests/scenario","key":"k","payload":{"x":', b"}}]}"
+    headers = {"content-type": "application/json"}
+
+    async def test(cluster: Cluster) -> None:
+        node = await cluster.server()
+        await node.playbooks.register(playbook(step("first", call("fetch"))))
+        async with served(node) as api, aiohttp.ClientSession() as client, no_stall():
+            url = f"{api.url}/api/executions/batch"
+            body = begin + BODIES[what] + end
+            async with client.post(url, data=BytesIO(body), headers=headers) as answer:
+                assert answer.status == (413 if "many" in what else 201)
+                said = await answer.json()
+        if answer.status == 201:
+            assert said["executions"][0]["error"] is None
 
     patiently(test, tmp_path)
 

@@ -30,6 +30,9 @@ FAILED = 500
 Text = Annotated[str | None, QueryParameter(max_length=200)]
 Most = Annotated[int, QueryParameter(ge=1, le=1000, description="Maximum number of rows.")]
 
+NUL = "\N{SYMBOL FOR NULL}"
+"""For the one character that no database keeps: an address may have it."""
+
 
 class AuditRoutes:
     """Answers for whoever wants to know."""
@@ -114,7 +117,7 @@ class AuditedOrders:
             who=name,
             role=role,
             what=what,
-            about=" ".join([*about, *told])[:1000],
+            about=" ".join([*about, *told])[:1000].replace("\0", NUL),
             result="done" if done else "refused" if status < FAILED else "unknown",
             detail="" if done else f"status {status}{more}",
         )

@@ -10,6 +10,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered, answered_aside
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, tell_about
 from noetl.api.questions import missing
+from noetl.api.refusals import told_of
 from noetl.api.rows import entry_of
 from noetl.api.texts import refuse_large, text_in
 from noetl.errors import PlaybookRejected
@@ -54,7 +55,8 @@ class CatalogRoutes:
         text, original, findings = await self._ready(given, migrate=asked.migrate)
         entry, fresh = await self._plane.register(text, original=original)
         tell_about(entry.playbook_id)
-        told = t.RegisterAnswer(entry=entry_of(entry), fresh=fresh, findings=findings)
+        shown, more = told_of(findings)
+        told = t.RegisterAnswer(entry=entry_of(entry), fresh=fresh, findings=shown, more=more)
         return answered(told, status=201 if fresh else 200)
 
     async def _ready(self, text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:
@@ -107,7 +109,8 @@ class CatalogRoutes:
         text = refuse_large(asked.text)
         findings = (await examined(self._plane.storage, text, DRAFTS.read)).findings
         valid = all(finding.severity != "error" for finding in findings)
-        return await answered_aside(t.Validated(valid=valid, findings=list(findings)))
+        shown, more = told_of(findings)
+        return await answered_aside(t.Validated(valid=valid, findings=shown, more=more))
 
     async def schema(self, kind: Kind = "playbook") -> Response[dict[str, Any]]:
         """The JSON Schema of playbooks or triggers, for editors (VAL-4)."""

@@ -6,6 +6,7 @@ from litestar import Response
 from noetl.api import types as t
 from noetl.api.answers import answered_aside
 from noetl.api.context import ApiContext, Asking
+from noetl.api.refusals import MOST, told_of
 from noetl.api.texts import decoded, refuse_large, text_in
 from noetl.errors import PlaybookRejected, ServerRefused
 from noetl.node.testing.runs import PlaybookTests
@@ -20,8 +21,6 @@ from noetl.server.registering import examined
 from noetl.server.views.outline import drawn
 from noetl.tools.plugins import KnownKinds
 
-MOST = 500
-"""Findings that an editor is told at once."""
 TRIES = 12
 """How often a text is read to find out where in it the cursor is."""
 
@@ -114,6 +113,7 @@ def offer_of(one: Completion) -> t.TextOffer:
 
 
 def translated(made: Migrated) -> t.TextTranslated:
+    findings, more = told_of(made.findings)
     return t.TextTranslated(
         text=made.text,
         changed=made.changed,
@@ -122,5 +122,6 @@ def translated(made: Migrated) -> t.TextTranslated:
             t.ExplainedRewrite(**msgspec.structs.asdict(one), why=REASONS.get(one.code, ""))
             for one in made.rewrites
         ],
-        findings=list(made.findings),
+        findings=findings,
+        more=more,
     )

@@ -93,6 +93,8 @@ class TextTranslated(msgspec.Struct, frozen=True, kw_only=True):
     """False: the findings say what could not be translated."""
     rewrites: list[ExplainedRewrite]
     findings: list[Finding]
+    more: int = 0
+    """How many findings are not told."""
 
 
 class TestsRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,11 +11,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from noetl.api.crowd import line_of
 from noetl.api.gate import CALLER
-from noetl.ports.tokens import WORKER, TokenRow, maker_of, split_role
+from noetl.errors import ServerRefused
+from noetl.messages.details import Details, TooDetailed
 
 LARGEST_HEAD = 64 * 1024
 """Bytes of the first line and the headers, trailers included."""
@@ -36,24 +39,19 @@ MOST = 4000
 """Connections at once."""
 MOST_HELD = 256 * 1024 * 1024
 """Bytes of bodies in memory, of all requests that are not yet answered."""
-MOST_NESTED = 1_000_000
-"""Lists and mappings of one body: they are made at once, and everybody else waits for it. The 32 MB
-of a batch could be sixteen million, which took seconds."""
-LONG = 200
-"""Digits of a number that is a long one: to read or write it takes the square of them."""
-MOST_LONG = 1000
-"""So many times so many digits in a row may be in one body. 6 MB in numbers of 4,000 digits took as
-long to read and write as 200 MB of others: eight seconds, of everybody."""
-AS_DIGITS = bytes(ord("0") if one in b"0123456789" else ord(" ") for one in range(256))
-A_LONG_ONE = b"0" * LONG
 MANY = 8
 """Of all connections, the part that one person has before he makes room for others."""
-WORKERS = "/api/worker/"
-PASSED_ON = f"{WORKERS}results"
+PASSED_ON = "/api/worker/results"
 """Where bodies are stored piece by piece, whatever their size."""
+UNCOUNTED = ("/api/worker/", "/hooks/", "/api/catalog", "/api/validate", "/api/editing/")
+"""What is read here is counted later, as a report or the data of a trigger; or it is one text."""
 QUEUED = 64
 """Requests that one connection may send before the first is answered."""
 LOOK = 1.0
+REFUSED = (
+    b"HTTP/1.1 %d Refused\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    b"content-length: %d\r\n\r\n%b"
+)
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -67,28 +65,6 @@ class HeadTooLarge(Exception):
     """More of a head than anybody needs; the parser makes it a 400."""
 
 
-class BodyTooDetailed(Exception):
-    """More lists and mappings, or long numbers, than are read at once; a 400, too."""
-
-
-class Details:
-    """What of a body takes long to read, however few bytes it has; in whatever pieces it comes."""
-
-    def __init__(self) -> None:
-        self._nested = self._long = 0
-        self._run = b""
-        """Digits at the end of the last piece, which may go on."""
-
-    def count(self, piece: bytes) -> None:
-        self._nested += piece.count(b"[") + piece.count(b"{")
-        digits = self._run + piece.translate(AS_DIGITS)
-        self._long += digits.count(A_LONG_ONE)
-        last = len(digits) - len(digits.rstrip(b"0"))
-        self._run = b"0" * (last % LONG)  # of it, what was not counted
-        if self._nested > MOST_NESTED or self._long > MOST_LONG:
-            raise BodyTooDetailed
-
-
 class Intake(HttpToolsProtocol):
     """One connection, whose patience ends at `due`; None while nothing of it is waited for."""
 
@@ -100,6 +76,7 @@ class Intake(HttpToolsProtocol):
         self.unread: float | None = None
         """When our patience ends with one who does not read."""
         self.in_head = True
+        self._refused = False
         self._in_body = self._came = False
         """Whether the body, or what follows it, is awaited; and whether some of it came."""
         self.since = 0.0
@@ -117,13 +94,10 @@ class Intake(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Whoever is answered or has waited longest goes; where all are served, the new one."""
-        others = [one for one in waiting_in(self.server_state) if one is not self]
-        if others:
-            min(others, key=lambda one: 0.0 if one.due is None else one.since).transport.abort()
-            return
-        crowd = largest_crowd(self.server_state)
-        if len(crowd) > most_connections() // MANY:
-            max(crowd, key=lambda one: one.since).transport.abort()
+        line = line_of(self.server_state)
+        found = line.waiting(self) or line.beyond(most_connections() // MANY, self.since)
+        if found is not None:
+            found.transport.abort()
             return
         self.transport.write(FULL)
         self.transport.close()
@@ -131,6 +105,7 @@ class Intake(HttpToolsProtocol):
     def _begin(self) -> None:
         self.since = self.loop.time()
         self.due = self.since + HEAD_WITHIN
+        line_of(self.server_state).begins(self)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -182,12 +157,30 @@ class Intake(HttpToolsProtocol):
             self.due = due if self.is_known() else min(due, self.since + STRANGE_WITHIN)
             if self.scope["path"] != PASSED_ON and not hold(self, len(body)):
                 return
-            if not self.scope["path"].startswith(WORKERS):
-                self._details.count(body)
+            if not self.scope["path"].startswith(UNCOUNTED):
+                try:
+                    self._details.count(body)
+                except TooDetailed as why:
+                    self._refuse(why)
+                    return
         super().on_body(body)
+
+    def _refuse(self, why: ServerRefused) -> None:
+        """
+        The answer, before anything of the body was read. The rest of it goes nowhere: a connection
+        that ends before all came takes the answer with it.
+        """
+        said = msgspec.json.encode({"error": {"code": why.code, "message": str(why)}})
+        self.transport.write(REFUSED % (why.status, len(said), said))
+        self._refused = True
+        self.due = self.loop.time() + HEAD_WITHIN
+        self.cycle.response_complete = self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        let_go(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         let_go(self)
+        line_of(self.server_state).leaves(self)
         if self.over is not None:
             self.over()
         super().connection_lost(exc)
@@ -195,6 +188,8 @@ class Intake(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self.due, self._in_body = None, False
         super().on_message_complete()
+        if self._refused:
+            self.transport.close()
 
     def is_known(self) -> bool:
         """Whether the gate let its request in; routes that are open to all let in strangers."""
@@ -222,6 +217,7 @@ class Intake(HttpToolsProtocol):
         let_go(self)
         if self.due is not None:  # the answer did not want the rest of the body
             self.due = self.loop.time() + HEAD_WITHIN
+        line_of(self.server_state).is_answered(self)
         super().on_response_complete()
 
 
@@ -256,21 +252,6 @@ def intakes(state: ServerState) -> list[Intake]:
     """Connections that are not about to close."""
     every = [one for one in state.connections if isinstance(one, Intake)]
     return [one for one in every if not one.transport.is_closing()]
-
-
-def waiting_in(state: ServerState) -> list[Intake]:
-    """Connections of which a stranger's request, or the rest of one answered, is waited for."""
-    return [one for one in intakes(state) if one.is_waiting()]
-
-
-def largest_crowd(state: ServerState) -> list[Intake]:
-    """Connections of the person who has most. Workers of one token may be a thousand machines."""
-    crowds: dict[str, list[Intake]] = {}
-    for one in intakes(state):
-        row = (one.scope or {}).get(CALLER)
-        if isinstance(row, TokenRow) and split_role(row.role)[0] != WORKER:
-            crowds.setdefault(maker_of(row) or row.token_id, []).append(one)
-    return max(crowds.values(), key=len, default=[])
 
 
 async def sweep(state: ServerState) -> None:

@@ -1,7 +1,9 @@
 """What texts of a request must look like, and how that is said to whoever sent another."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 END: Final = r"(?![\s\S])"
 """Of a text. `$` is also right before a line feed that ends it, which may be a name of its own."""
@@ -9,8 +11,10 @@ PRINTED: Final = rf"^[!-~]+{END}"
 """Characters that can be seen, none of them a blank."""
 STORED: Final = r"^[^\x00]*$"
 """No text that a database could not keep."""
-ARCHIVE: Final = rf"^(results{END}|s3://.|gs://.)"
+ARCHIVE: Final = rf"^(results|(s3|gs)://[^\x00]+){END}"
 """Where a server may put what it removes: no folder of its own."""
+Reason = Annotated[str, msgspec.Meta(max_length=1000, pattern=STORED)]
+"""Of an order or an answer: it is stored with what becomes of the execution."""
 WORDS: Final[Mapping[str, str]] = {
     PRINTED: "printed ASCII characters without blanks",
     STORED: "text without the character NUL",

@@ -1,10 +1,13 @@
 """What the API says of our own exceptions: a status, a code, and what to do."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from noetl import errors
 from noetl.api.types import ApiError
 from noetl.errors import InputsRejected, NoetlError, PlaybookRejected, ServerRefused
+from noetl.playbook.finding import Finding
 
 OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.ExecutionNotFound: (404, "execution_not_found", "GET /api/executions lists them"),
@@ -34,11 +37,23 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
 """Our exceptions → status, code, what to do. Their text is a sentence for a person."""
 
 
+MOST = 500
+"""Findings of one answer: a text of 2 MB can have tens of thousands."""
+
+
+def told_of(findings: Sequence[Finding]) -> tuple[list[Finding], int]:
+    """Those that are answered, errors first where they are many; and how many more there are."""
+    if len(findings) <= MOST:
+        return list(findings), 0
+    errors_first = sorted(findings, key=lambda one: one.severity != "error")
+    return errors_first[:MOST], len(findings) - MOST
+
+
 def refusal_of(wrong: NoetlError) -> tuple[int, ApiError]:
     if isinstance(wrong, PlaybookRejected | InputsRejected):
         status, code, hint = OURS[type(wrong)]
-        findings = list(wrong.findings)
-        told = ApiError(code=code, message=str(wrong), hint=hint, findings=findings)
+        findings, more = told_of(wrong.findings)
+        told = ApiError(code=code, message=str(wrong), hint=hint, findings=findings, more=more)
         return status, msgspec.structs.replace(told, execution_id=wrong.execution_id)
     if isinstance(wrong, ServerRefused):
         return wrong.status or 409, ApiError(code=wrong.code, message=str(wrong))

@@ -22,7 +22,7 @@ from noetl.api.editing_types import TextOffer as TextOffer
 from noetl.api.editing_types import TextOffers as TextOffers
 from noetl.api.editing_types import TextTranslated as TextTranslated
 from noetl.api.editing_types import WordAbout as WordAbout
-from noetl.api.patterns import ARCHIVE, PRINTED
+from noetl.api.patterns import ARCHIVE, PRINTED, Reason
 from noetl.api.register_types import AuditPage as AuditPage
 from noetl.api.register_types import AuditView as AuditView
 from noetl.api.register_types import CacheCleared as CacheCleared
@@ -65,7 +65,8 @@ class ApiError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
     """What to do about it."""
     findings: list[Finding] | None = None
-    """With a refused playbook or payload: all that is wrong with it."""
+    """With a refused playbook or payload: what is wrong with it, at most 500; there are `more`."""
+    more: int = 0
     execution_id: str | None = None
     """What a refused request to execute is recorded as."""
 
@@ -111,7 +112,8 @@ class RegisterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool
     """False: the newest version had this text already, and is what came back."""
     findings: list[Finding]
-    """Warnings; a playbook with errors is refused."""
+    """Warnings, at most 500, and how many `more`; a playbook with errors is refused."""
+    more: int = 0
 
 
 class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,10 +138,11 @@ class ValidateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Validated(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is wrong with a text."""
+    """What is wrong with a text: at most 500 findings, errors first where there are `more`."""
 
     valid: bool
     findings: list[Finding]
+    more: int = 0
 
 
 # ── executions ───────────────────────────────────────────────────────────────────────────────
@@ -242,7 +245,7 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why an execution is cancelled, paused or resumed."""
 
-    reason: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    reason: Reason = ""
 
 
 class SignalRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -260,7 +263,7 @@ class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     approved: bool
     step: Name | None = None
     """The step, or the task run, that waits for it; may be left out where only one does."""
-    reason: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    reason: Reason = ""
     fields: dict[str, Any] = {}
     """Of its form."""
 

@@ -83,6 +83,7 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     if deciding.execution.seq:
         return
     plan = deciding.plan
+    deciding.know(request.written)
     # The request's own large values are moved already, to there and by these rules.
     deciding.execution.store, deciding.execution.rules = request.store, request.rules
     requested = e.ExecutionRequested(

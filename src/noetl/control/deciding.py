@@ -14,11 +14,12 @@ from noetl.expression.limits import LARGEST_LOADED
 from noetl.expression.lookup import BODIES
 from noetl.expression.meter import METER, NOW, THEN, Meter
 from noetl.messages import events as e
-from noetl.messages.codec import decode_body, encode
-from noetl.messages.fitting import HOLDS, INLINE, Fitting, Unfitting, is_small
+from noetl.messages.codec import decode_body, encode, encode_shown
+from noetl.messages.fitting import INLINE, Fitting, Unfitting, fits
 from noetl.messages.names import FOLDED, canonical
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, in_chunks, joined
+from noetl.messages.written import HOLDS, Measured, WrittenValues
 from noetl.playbook.plan import Evaluate, Plan, Scope
 
 E = TypeVar("E", bound=e.Event)
@@ -73,6 +74,7 @@ class Deciding:
         "_bodies",
         "_hurried",
         "_lost",
+        "_written",
         "boundaries",
         "events",
         "execution",
@@ -107,6 +109,7 @@ class Deciding:
         self.missing: list[Reference] = []
         """Bodies that must be loaded before this can be decided."""
         self._beside: Scope | None = None
+        self._written: WrittenValues | None = None
 
     @property
     def beside(self) -> Scope:
@@ -224,15 +227,32 @@ class Deciding:
         template made it, `strict` fails that for values that cannot be moved, or are too deep.
         """
         execution, largest = self.execution, self.plan.limits.max_payload_bytes
-        if is_small(event, min(INLINE, largest)):
+        if type(event) not in HOLDS:
             return event
-        moves = Fitting(execution.store, execution.execution_id, largest, execution.bodies)
+        try:
+            if self._written is None:
+                text = encode_shown(event)
+                measured = Measured(len(text), text)
+            else:
+                measured = self._written.measured(event)
+        except RecursionError:
+            measured = None
+        if measured is not None and fits(measured, min(INLINE, largest)):
+            return event
+        if self._written is None:
+            self._written = WrittenValues()
+        own = (execution.store, execution.execution_id, largest, execution.bodies)
+        moves = Fitting(*own, known=self._written)
         if execution.rules < 2:
             return fit_by_field(event, largest, moves)
         try:
-            return moves.event(event, strict=strict)
+            return moves.event(event, strict=strict, measured=measured)
         except Unfitting as wrong:
             raise TemplateFailed(str(wrong)) from None
+
+    def know(self, written: WrittenValues | None) -> None:
+        """What of the input was written down already."""
+        self._written = written
 
     def make(self, event: e.Event) -> None:
         """Add an event of the server's own, as the log can take it."""

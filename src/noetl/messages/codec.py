@@ -46,6 +46,11 @@ def _may_refer(text: bytes) -> bool:
     return b"$" in text and (_REF_BYTES in text or _SECRET_BYTES in text)
 
 
+def is_plain(text: bytes) -> bool:
+    """Whether nothing in it looks like a reference."""
+    return not _may_refer(text)
+
+
 @cache
 def _events() -> "msgspec.json.Decoder[list[AnyEvent]]":
     """Built with the first events that are read: a new execution only writes."""
@@ -125,13 +130,19 @@ def _damaged(execution_id: str, first: int, wrong: object) -> LogDamaged:
     )
 
 
-def reference_to(store: str, execution_id: str, body: bytes, hint: str | None = None) -> Reference:
+def reference_to(
+    store: str,
+    execution_id: str,
+    body: bytes,
+    hint: str | None = None,
+    checksum: str | None = None,
+) -> Reference:
     """
     The reference to a body that `encode` wrote: a function of the body, so that replay makes the
     same one. Its hint says whether `$ref` in the body means something: in a body that came from
-    the world it never does (RES-1).
+    the world it never does (RES-1). `checksum` is the hash, where it is known.
     """
-    checksum = hashlib.sha256(body).hexdigest()
+    checksum = checksum or hashlib.sha256(body).hexdigest()
     if _may_refer(body):
         hint = f"{hint or 'value'}{WITH_REFERENCES}"
     return Reference(store, f"{execution_id}/{checksum}", len(body), checksum, schema_hint=hint)

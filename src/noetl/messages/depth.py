@@ -55,4 +55,8 @@ def refuse_deep(value: Any, what: str) -> None:
     except RecursionError:
         deep = True
     if deep:
-        raise ServerRefused(f"of {what}, {TOO_DEEP}", code="too_deep", status=422)
+        raise too_deep(what)
+
+
+def too_deep(what: str) -> ServerRefused:
+    return ServerRefused(f"of {what}, {TOO_DEEP}", code="too_deep", status=422)

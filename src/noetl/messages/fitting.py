@@ -6,7 +6,7 @@ log the first time it is recorded (decision 0042), and what stays is at most `ma
 all, whoever makes the event. A body's key is its hash: equal bodies are one.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,8 +15,8 @@ from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events, encode_shown, reference_to
 from noetl.messages.depth import TOO_DEEP, is_deep
-from noetl.messages.names import HELD
 from noetl.messages.reference import Reference
+from noetl.messages.written import HOLDS, Measured, Slot, WrittenValues, hint_of, slots_of
 
 INLINE = 131_072
 """Bytes of JSON: a larger value is never in the log."""
@@ -29,13 +29,6 @@ ENVELOPE = 4096
 
 READABLE = 1000
 """Characters of an error's message that stay in the log when the error is too large for it."""
-
-HOLDS: dict[type[e.Event], dict[str, str]] = {
-    kind: {field: holds.moves for field, holds in held.items() if holds.moves != "stays"}
-    for kind, held in HELD.items()
-    if any(holds.moves != "stays" for holds in held.values())
-}
-"""Where an event holds values: one that moves as a whole, a mapping of such, or an error."""
 
 E = TypeVar("E", bound=e.Event)
 
@@ -68,37 +61,6 @@ def refuse_large(event: e.Event, limit: int) -> None:
         raise EventTooLarge(size, limit)
 
 
-def text_of(event: e.Event, *, strict: bool) -> bytes:
-    """The event written down; `strict` raises EventTooDeep (EVT-4)."""
-    try:
-        text = encode_shown(event)
-    except RecursionError:
-        raise EventTooDeep from None
-    if strict and is_deep(text):
-        raise EventTooDeep
-    return text
-
-
-class Slot(msgspec.Struct, frozen=True):
-    """One value that may be moved: a field, or one key of it."""
-
-    field: str
-    key: str | None
-    value: Any
-    is_error: bool
-
-
-def slots_of(event: e.Event) -> Iterator[Slot]:
-    for field, how in HOLDS.get(type(event), {}).items():
-        value = getattr(event, field)
-        if how != "each":
-            yield Slot(field, None, value, how == "error")
-            continue
-        outcome = field == "outcome"
-        for key, below in (value or {}).items():
-            yield Slot(field, key, below, outcome and key == "error")
-
-
 def is_small(event: e.Event, limit: int) -> bool:
     """
     Whether nothing of the event need be moved, or refused.
@@ -114,6 +76,11 @@ def is_small(event: e.Event, limit: int) -> bool:
     return len(text) <= limit and not is_deep(text)
 
 
+def fits(measured: Measured, limit: int) -> bool:
+    """The same of one that was measured."""
+    return measured.size <= limit and not is_deep(measured.text)
+
+
 class Fitting:
     """Moves values of events out of the log, into bodies that must be stored before the event."""
 
@@ -124,6 +91,7 @@ class Fitting:
         largest: int,
         made: MutableMapping[str, bytes],
         values: MutableMapping[str, Any] | None = None,
+        known: WrittenValues | None = None,
     ) -> None:
         self._store = store
         self._execution_id = execution_id
@@ -133,20 +101,36 @@ class Fitting:
         """Key → body, of all that was moved."""
         self._values = values
         """Key → value of the same, for whoever reads on."""
+        self._known = known
 
-    def event(self, event: E, keep: frozenset[str] = frozenset(), *, strict: bool = True) -> E:
+    def event(
+        self,
+        event: E,
+        keep: frozenset[str] = frozenset(),
+        *,
+        strict: bool = True,
+        measured: Measured | None = None,
+    ) -> E:
         """
         The event, its largest values moved out until the rest of them fits. `strict` raises
         EventTooLarge where thousands of small ones do not, because a reference is larger than each,
         and EventTooDeep.
 
         `keep` are keys of `set_ctx` that go only where they must: reducers look into them.
+        `measured` is what the event is, where that is known.
         """
         if type(event) not in HOLDS:
             return event
-        if len(text_of(event, strict=strict)) <= self._inline:
+        known = WrittenValues() if self._known is None else self._known
+        try:
+            measured = measured or known.measured(event)
+        except RecursionError:
+            raise EventTooDeep from None
+        if strict and is_deep(measured.text):
+            raise EventTooDeep
+        if measured.size <= self._inline:
             return event
-        slots = [(written(slot.value), slot) for slot in slots_of(event)]
+        slots = [(known.body(slot.value), slot) for slot in slots_of(event)]
         total = sum(len(body) + len(slot.key or "") + 4 for body, slot in slots)
         moved: dict[str, Any] = {}
         for body, slot in sorted(slots, key=_length, reverse=True):
@@ -172,7 +156,9 @@ class Fitting:
         if isinstance(value, Reference) and value.sealed is None:
             return value
         body = encode(value) if body is None else body
-        reference = reference_to(self._store, self._execution_id, body, hint_of(value))
+        checksum = None if self._known is None else self._known.checksum(value)
+        hint = hint_of(value)
+        reference = reference_to(self._store, self._execution_id, body, hint, checksum)
         self.made[reference.key] = body
         if self._values is not None:
             self._values[reference.key] = value
@@ -193,16 +179,5 @@ class Fitting:
         return kept
 
 
-def written(value: Any) -> bytes:
-    return b"" if value is None or value is msgspec.UNSET else encode(value)
-
-
 def _length(sized: tuple[bytes, Slot]) -> int:
     return len(sized[0])
-
-
-def hint_of(value: Any) -> str | None:
-    """RES-1 `schema_hint`: what kind of value lies behind a reference."""
-    if isinstance(value, list):
-        return f"list[{len(value)}]"
-    return "object" if isinstance(value, dict) else None

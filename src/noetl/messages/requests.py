@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from noetl.messages.events import Event
+from noetl.messages.written import WrittenValues
 
 RULES = 5
 """
@@ -90,6 +91,8 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""
     limit: LimitAnswer | None = None
     """Where its playbook has a limit."""
+    written: WrittenValues | None = None
+    """Its large values as JSON, where somebody has written them down already."""
 
 
 class PlainOrder(msgspec.Struct, frozen=True, kw_only=True):

@@ -115,11 +115,13 @@ def surely_fits(value: Any, limit: int) -> bool:
         kind = type(part)
         if kind is str:
             size += 6 * len(part) + 3
-        elif kind is dict:
-            size += 2 + sum(6 * len(key) + 4 for key in part)
-            pending.extend(part.values())
-        elif kind is list:
+        elif kind is dict or kind is list:
+            if len(part) > FEW:
+                return False
             size += 2
+            if kind is dict:
+                size += sum(6 * len(key) + 4 for key in part)
+                part = part.values()
             pending.extend(part)
         elif kind is int:
             size += part.bit_length() // 3 + 3

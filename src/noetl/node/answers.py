@@ -8,6 +8,7 @@ import msgspec
 
 from noetl.errors import ServerRefused
 from noetl.messages.codec import decode
+from noetl.messages.details import MOST_REPORTED, refuse_detailed
 from noetl.node.children import asks_for, summary, task_of
 from noetl.ports import link
 from noetl.ports.result_store import EXECUTION_ID
@@ -35,7 +36,9 @@ class Answers:
         return {"text": text, "folder": folder}
 
     async def _child(self, wanted: link.ChildWanted) -> dict[str, Any]:
-        asked, hold = decode(bytes(wanted.asked), ChildAsked), lease_of(wanted)
+        text = bytes(wanted.asked)
+        refuse_detailed(text, MOST_REPORTED, None)
+        asked, hold = decode(text, ChildAsked), lease_of(wanted)
         active = self._plane.server.find(hold.execution_id)
         if active is None:
             raise ServerRefused("another server decides for the parent", code="moved")

@@ -32,6 +32,7 @@ from noetl.node.playbooks import PlaybookFinder, record_refusal
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import ExecutionRow
+from noetl.ports.large import written_values
 from noetl.ports.result_store import ResultStore
 from noetl.server.active import ActiveExecution
 from noetl.server.finding import Version
@@ -44,11 +45,14 @@ from noetl.settings import Settings
 from noetl.worker.worker import WITHOUT_SLOT
 
 if TYPE_CHECKING:
+    from noetl.messages.written import WrittenValues
     from noetl.node.restarts import Restarts
     from noetl.ports.limits import LimitClaim
     from noetl.ports.storage import Storage
     from noetl.server.caching import TaskCache
     from noetl.server.limits import LimitKeeper
+
+PAYLOAD = "the payload"
 
 LATELY = 5_000
 """Events that are looked through for progress when a process has died."""
@@ -153,10 +157,12 @@ class ControlPlane:
         path: str | None = None,
         folder: str | None = None,
         claim: "LimitClaim | None" = None,
+        written: "WrittenValues | None" = None,
         **more: Any,
     ) -> ActiveExecution:
         """Begin an execution; it exists when `begun` is committed. `more`: of StartExecution."""
-        refuse_deep([payload, ctx], "the payload")
+        if written is None:
+            refuse_deep([payload, ctx], PAYLOAD)
         if more.get("parent_execution_id") is None:
             more.setdefault("sender", self.user)
         request = r.StartExecution(
@@ -168,6 +174,7 @@ class ControlPlane:
             payload=payload,
             ctx=ctx or {},
             store=self.results.name,
+            written=written,
             **more,
         )
         active = self.server.start(request, plan, folder, self.ownership.term, claim)
@@ -270,12 +277,14 @@ class ControlPlane:
             raise
         if strict and (misfits := await self.library.warnings(entry.digest, payload)):
             raise InputsRejected(tuple(misfits))
+        written = await written_values([payload, ctx or {}], PAYLOAD)
         asks = [key] if triggered else [entry.playbook_id, payload, *([ctx] if ctx else [])]
         execution_id, found = await self.playbooks.claimed(asks, key, triggered=triggered)
         if found is not None:
             return found
         version = str(entry.version)
-        active = await self.start(plan, execution_id=execution_id, version=version, **asked)
+        asked |= {"version": version, "written": written}
+        active = await self.start(plan, execution_id=execution_id, **asked)
         if active is None:
             return await self.row(execution_id)
         return self.server.appender.row(active, active.started_at)

@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from noetl.errors import KeyReused, NoetlError, PlaybookNotFound, ServerRefused
-from noetl.messages.codec import encode
 from noetl.messages.outcome import make_error
 from noetl.playbook import stand_in
 from noetl.ports.catalog import CatalogEntry, parts_of
 from noetl.ports.event_log import ExecutionRow
+from noetl.ports.large import encoded, off_loop
 from noetl.server.finding import Version, find_entry, near_path
 from noetl.server.ids import new_execution_id
 
@@ -111,7 +111,8 @@ class PlaybookFinder:
         execution_id = new_execution_id()
         if key is None:
             return execution_id, None
-        fingerprint = hashlib.sha256(encode(asked)).hexdigest()
+        text = await encoded(asked)
+        fingerprint = (await off_loop(len(text), hashlib.sha256, text)).hexdigest()
         holder = await self._storage.keys.claim(key, fingerprint, execution_id)
         if holder.fingerprint != fingerprint:
             raise KeyReused("this idempotency key came before, with another request")

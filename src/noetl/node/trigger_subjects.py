@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from noetl.errors import LimitReached, NoetlError
+from noetl.messages.details import refuse_detailed
 from noetl.node.triggers import PASSING, TriggerStarts
 from noetl.playbook.triggers import Subject, Trigger
 from noetl.ports.large import off_loop
@@ -136,7 +137,12 @@ def own_consumer(trigger: Trigger) -> str:
 
 
 def data_in(body: bytes) -> Any:
-    """What templates see as `trigger.data`: JSON where it is some, else text."""
+    """
+    What templates see as `trigger.data`: JSON where it is some, else text. Raises TooDetailed for
+    JSON that would keep others waiting.
+    """
+    if body.lstrip()[:1] in (b"[", b"{"):
+        refuse_detailed(body)
     try:
         return msgspec.json.decode(body) if body else None
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from noetl.errors import ServerRefused
 from noetl.messages.codec import encode
 from noetl.messages.size import surely_fits
+from noetl.messages.written import WrittenValues
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -99,6 +100,19 @@ async def encoded(value: Any) -> bytes:
     if surely_fits(value, LARGE):
         return encode(value)
     return await asyncio.to_thread(_written, value)
+
+
+async def written_values(values: Sequence[Mapping[str, Any]], what: str) -> WrittenValues | None:
+    """
+    What of mappings that somebody sent is large, written down in a thread (decision 0094); None
+    where they are small. Raises ServerRefused for what is too deep.
+    """
+    if surely_fits(values, LARGE):
+        return None
+    made = WrittenValues()
+    every = chain.from_iterable(one.values() for one in values)
+    await asyncio.to_thread(made.write, every, what)
+    return made
 
 
 def _written(value: Any) -> bytes:

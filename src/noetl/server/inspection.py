@@ -10,6 +10,7 @@ from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.depth import DEEPEST, is_deep
+from noetl.messages.details import MOST_REPORTED, TooDetailed, refuse_detailed
 from noetl.messages.fitting import refuse_large
 from noetl.messages.names import REPORTED
 from noetl.playbook.plan import Plan
@@ -17,6 +18,8 @@ from noetl.ports.link import Sent
 from noetl.server.wait_inspection import misfit_of_waits
 
 LARGEST = 2**53
+SMALL = 65_536
+"""Bytes of a report in which nothing takes long to read."""
 MOST = 10_000
 """Events of one report, which is taken in one go: workers tell more in several."""
 _pieces = msgspec.json.Decoder(list[msgspec.Raw])
@@ -44,6 +47,11 @@ def inspected(
     text = bytes(sent.events)
     if is_deep(text, DEEPEST + AROUND):
         raise Unfit("the report holds a value that is nested too deeply")
+    try:
+        if len(text) > SMALL:
+            refuse_detailed(text, MOST_REPORTED, None)
+    except TooDetailed as wrong:
+        raise Unfit(f"of the report, {wrong}") from None
     try:
         if text.count(b"{") > MOST and len(_pieces.decode(text)) > MOST:
             raise Unfit(f"the report has more than {MOST:,} events")

@@ -114,6 +114,18 @@ async def test_orders_are_noted_with_who_gave_them(tmp_path: Path) -> None:
         assert events[0].sender == "ada"
 
 
+async def test_an_address_with_a_nul_is_noted_without_it(tmp_path: Path) -> None:
+    """PostgreSQL keeps no text with one."""
+    async with served(tmp_path) as api:
+        gone = await api.ask("ada", "DELETE", "/api/catalog/entries/a%00b")
+        assert gone.is_error
+        bucket = {"older_than": 0, "archive": "s3://a\0b"}
+        assert (await api.ask("ada", "POST", "/api/executions/prune", json=bucket)).is_error
+        rows = api.cluster.root.tables.orders
+        assert [row.what for row in rows] == ["catalog.remove", "prune"]
+        assert "\0" not in "".join(row.about for row in rows)
+
+
 async def test_starts_cost_no_row(tmp_path: Path) -> None:
     async with served(tmp_path) as api:
         text = playbook(step("start", noop("end")))

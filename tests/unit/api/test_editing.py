@@ -70,6 +70,9 @@ async def test_thousands_of_faults_are_counted_and_not_sent(tmp_path: Path) -> N
         told = await api.post("/api/editing/check", {"text": many})
         assert len(told["findings"]) == 500
         assert told["more"] >= 400
+        for path in ("validate", "editing/translate"):
+            told = await api.post(f"/api/{path}", {"text": f"{many}surprise: 1\n"})
+            assert (len(told["findings"]), told["more"] >= 400) == (500, True), path
 
 
 async def test_keys_kinds_steps_and_names_are_offered_at_the_cursor(tmp_path: Path) -> None:

@@ -11,8 +11,16 @@ from litestar._parsers import parse_query_string
 from tests.support.api import SmallPlane, served
 
 from noetl.api import intake
-from noetl.api.intake import LARGEST_HEAD, LONGEST_ADDRESS, MOST_PARAMETERS, most_connections
+from noetl.api.intake import (
+    LARGEST_HEAD,
+    LONGEST_ADDRESS,
+    MOST_PARAMETERS,
+    Intake,
+    most_connections,
+)
 from noetl.api.tokens import make_token
+from noetl.messages import details
+from noetl.messages.details import MOST_BARE, MOST_VALUES
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -352,33 +360,8 @@ async def test_what_was_answered_is_not_held_any_more(monkeypatch: pytest.Monkey
                 assert answer.status == 200
 
 
-@pytest.mark.rule("SRV-1")
-@pytest.mark.parametrize(("count", "status"), [(99, b" 422 "), (101, b" 400 ")])
-async def test_a_body_of_very_many_values_is_not_read(
-    count: int, status: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(intake, "MOST_NESTED", 100)
-    body = b"[" + b"[]," * (count - 2) + b"{}]"
-    async with strangers() as (url, [(reader, writer)]):
-        writer.write(OPEN.replace(b"sign-in", b"executions"))
-        writer.write(b"Content-Length: %d\r\n\r\n" % len(body))
-        for start in range(0, len(body), 50):
-            writer.write(body[start : start + 50])
-        assert status in await reader.readline()
-        assert await is_well(url)
-
-
-@pytest.mark.rule("SRV-1")
-@pytest.mark.parametrize(("count", "status"), [(100, b" 422 "), (101, b" 400 ")])
-@pytest.mark.parametrize("piece", [50, 199, 1_000_000])
-async def test_a_body_of_very_long_numbers_is_not_read(
-    piece: int, count: int, status: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To read and to write a number takes the square of its digits."""
-    monkeypatch.setattr(intake, "MOST_LONG", 100)
-    numbers = [b"7" * 400] * (count // 2) + [b"-" + b"8" * 200] * (count % 2)
-    short = [b"9" * 199] * 20
-    body = b"[" + b",".join(numbers + short) + b"]"
+async def answer_to(body: bytes, piece: int = 100_000) -> bytes:
+    """What is said to a body that comes in such pieces."""
     async with strangers() as (url, [(reader, writer)]):
         writer.write(OPEN.replace(b"sign-in", b"executions"))
         writer.write(b"Transfer-Encoding: chunked\r\n\r\n")
@@ -386,8 +369,50 @@ async def test_a_body_of_very_long_numbers_is_not_read(
             part = body[start : start + piece]
             writer.write(b"%x\r\n%b\r\n" % (len(part), part))
         writer.write(b"0\r\n\r\n")
-        assert status in await reader.readline()
+        said = await reader.readuntil(b"\r\n\r\n")
+        said += await reader.read(10_000)
         assert await is_well(url)
+        return said
+
+
+MANY = MOST_VALUES + 2
+VALUES = {
+    "numbers": b"[%b]" % b",".join([b"1"] * MANY),
+    "floats": b"[%b]" % b",".join([b"1e-7"] * MANY),
+    "texts": b"[%b]" % b",".join([rb'"a,\",b"'] * MANY),
+    "keys": b"{%b}" % b",".join(b'"%d":1' % number for number in range(MANY)),
+    "mappings": b"[%b]" % b",".join([b'{"a":1}'] * (MANY // 2 + 1)),
+    "blanks": b"[%b1]" % (b" " * MOST_BARE),
+}
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("what", VALUES)
+async def test_a_body_of_very_many_values_is_not_read(what: str) -> None:
+    """Each of them is made in one go with all others, and nobody else has a turn meanwhile."""
+    said = await answer_to(VALUES[what])
+    assert said.startswith(b"HTTP/1.1 413 ")
+    assert b'"too_detailed"' in said
+
+
+async def test_a_long_text_is_no_number_of_values() -> None:
+    quoted = rb"\n\"quoted\","
+    table = b"1,2.5,[x],{y}," * 50_000 + quoted * 100_000 + b"8" * 300_000
+    assert (await answer_to(b'["%b"]' % table)).startswith(b"HTTP/1.1 422 ")
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize(("count", "status"), [(100, b" 422 "), (101, b" 413 ")])
+@pytest.mark.parametrize("piece", [50, 199, 1_000_000])
+async def test_a_body_of_very_long_numbers_is_not_read(
+    piece: int, count: int, status: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read and to write a number takes the square of its digits."""
+    monkeypatch.setattr(details, "MOST_LONG", 100)
+    numbers = [b"7" * 400] * (count // 2) + [b"-" + b"8" * 200] * (count % 2)
+    short = [b"9" * 199] * 20
+    said = await answer_to(b"[" + b",".join(numbers + short) + b"]", piece)
+    assert status in said.partition(b"\r\n")[0]
 
 
 @pytest.mark.rule("SRV-1")
@@ -400,6 +425,26 @@ async def test_nobody_has_all_connections(monkeypatch: pytest.MonkeyPatch) -> No
         await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
         for one in ended:
             one.cancel()
+
+
+@pytest.mark.rule("SRV-1")
+async def test_to_make_room_few_connections_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new one went through all others: strangers beyond the limit took four times as much."""
+    looks = 0
+    waits = Intake.is_waiting
+
+    def counted(one: Intake) -> bool:
+        nonlocal looks
+        looks += 1
+        return waits(one)
+
+    monkeypatch.setattr(Intake, "is_waiting", counted)
+    monkeypatch.setattr(intake, "MOST", 50)
+    async with strangers(250) as (url, peers):
+        for _, writer in peers:
+            writer.write(HEAD)
+        assert await is_well(url)
+        assert looks < 3 * len(peers)
 
 
 def test_files_are_left_for_the_log() -> None:

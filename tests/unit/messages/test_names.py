@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from noetl.messages import events as e
-from noetl.messages.fitting import HOLDS
 from noetl.messages.names import CLASSES, EVENTS, FIELDS, PLAIN, REPORTED, held_by
+from noetl.messages.written import HOLDS
 
 
 @pytest.mark.rule("EVT-2")

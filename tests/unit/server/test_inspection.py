@@ -10,8 +10,10 @@ from tests.support.waiting import waits
 from noetl.control.execution import Execution, LoopRun, Part, Run
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
+from noetl.messages.details import MOST_REPORTED
 from noetl.pipeline.frame import TaskWait
 from noetl.ports.link import Hold, Sent
+from noetl.server import inspection
 from noetl.server.inspection import Unfit, inspected, look_at
 from noetl.server.library import plan_from
 from noetl.server.wait_inspection import misfit_of_waits
@@ -258,3 +260,29 @@ def test_no_worker_answers_in_place_of_a_person() -> None:
 def test_a_playbook_that_never_waits_has_no_waits() -> None:
     with pytest.raises(Unfit, match="no task that waits"):
         look(e.WaitStarted(**TASK, awaits=[ASKED]))
+
+
+DETAILS = {
+    "long numbers": [int("9" * 4000)] * 60,
+    "values": [0] * MOST_REPORTED,
+}
+
+
+@pytest.mark.rule("EVT-3")
+@pytest.mark.parametrize("what", DETAILS)
+def test_a_report_that_takes_long_to_read_is_refused_unread(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1,500 numbers of 4,000 digits stopped a server for eight seconds, whichever way they came."""
+
+    def read(text: bytes) -> Any:
+        raise AssertionError(f"{len(text)} bytes were read")
+
+    monkeypatch.setattr(inspection, "decode_events", read)
+    with pytest.raises(Unfit, match="the JSON has more than"):
+        look(done({"status": "ok", "result": DETAILS[what]}))
+
+
+def test_a_report_of_long_texts_is_taken() -> None:
+    told = [done({"status": "ok", "result": f"{n}" + "9,[" * 100_000}) for n in range(5)]
+    assert look(*told) == told

@@ -19,6 +19,7 @@ export interface ApiError {
   message: string;
   hint?: string;
   findings?: (Finding)[] | null;
+  more?: number;
   execution_id?: string | null;
 }
 
@@ -468,6 +469,7 @@ export interface RegisterAnswer {
   entry: CatalogVersion;
   fresh: boolean;
   findings: (Finding)[];
+  more?: number;
 }
 
 export interface RegisterRequest {
@@ -677,6 +679,7 @@ export interface TextTranslated {
   complete: boolean;
   rewrites: (ExplainedRewrite)[];
   findings: (Finding)[];
+  more?: number;
 }
 
 export interface TokenMade {
@@ -790,6 +793,7 @@ export interface ValidateRequest {
 export interface Validated {
   valid: boolean;
   findings: (Finding)[];
+  more?: number;
 }
 
 export interface Verified {
