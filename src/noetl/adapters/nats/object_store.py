@@ -14,7 +14,7 @@ import msgspec
 from noetl.adapters.nats.bucket import Bucket, hold_bucket, make_bucket
 from noetl.adapters.nats.library import FAULTS, leave_if_cancelled, reason_of, stream_errors
 from noetl.adapters.nats.line import NatsLine, Says, silent
-from noetl.adapters.nats.names import Names, token_of
+from noetl.adapters.nats.names import Names, named, token_of
 from noetl.late import late
 from noetl.ports.object_store import Spool, StoreAway, StoreRefused
 
@@ -105,7 +105,7 @@ class NatsObjectStore:
 
         async def listed(stream: Any) -> list[str]:
             here = await self._subjects(stream, f"{token_of(execution)}.*.*")
-            found = {prefix + subject.split(".")[-2] for subject in here}
+            found = {prefix + named(subject.split(".")[-2]) for subject in here}
             if await self._subjects(stream, "*"):
                 store = await stream.object_store(self._bucket.name)
                 with suppress(stream_errors.NotFoundError):
@@ -182,12 +182,12 @@ class NatsObjectStore:
 
     async def _write(self, stream: Any, key: str, body: Spool) -> None:
         """The chunks first; the object is there when the message about it is."""
-        checksum = key.partition("/")[2]
-        nuid, count = _chunks_of(key) + secrets.token_hex(8), 0
+        nuid, count, checksum = _chunks_of(key) + secrets.token_hex(8), 0, hashlib.sha256()
         async for piece in body.pieces(CHUNK):
+            checksum.update(piece)
             await stream.publish(self._bucket.chunks(nuid), piece)
             count += 1
-        digest = f"SHA-256={base64.urlsafe_b64encode(bytes.fromhex(checksum)).decode()}"
+        digest = f"SHA-256={base64.urlsafe_b64encode(checksum.digest()).decode()}"
         about = ObjectMeta(key, self._bucket.name, nuid, body.size, count, digest)
         await stream.publish(self._meta(key), msgspec.json.encode(about))
 
@@ -220,7 +220,7 @@ class NatsObjectStore:
 
 def _chunks_of(key: str) -> str:
     execution, _, checksum = key.partition("/")
-    return f"{token_of(execution)}.{checksum}."
+    return f"{token_of(execution)}.{token_of(checksum)}."
 
 
 def _read(told: bytes) -> ObjectMeta | None:
