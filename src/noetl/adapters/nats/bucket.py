@@ -12,7 +12,7 @@ from msgspec import Struct
 from noetl.adapters.nats.library import api, stream_errors
 
 
-class Bucket(Struct, frozen=True):
+class ResultBucket(Struct, frozen=True):
     """What a bucket and its stream are called, and what is in them."""
 
     name: str
@@ -32,7 +32,7 @@ class Bucket(Struct, frozen=True):
         return [self.chunks(">"), self.meta(">")]
 
 
-async def make_bucket(line: Any, bucket: Bucket) -> None:
+async def make_bucket(line: Any, bucket: ResultBucket) -> None:
     """Where it is missing; one that is there stays as it is."""
     try:
         await line.stream_info(bucket.stream)
@@ -47,7 +47,7 @@ async def make_bucket(line: Any, bucket: Bucket) -> None:
         await line.add_stream(config)
 
 
-async def hold_bucket(line: Any, bucket: Bucket) -> bool:
+async def hold_bucket(line: Any, bucket: ResultBucket) -> bool:
     """
     Make it, or make it again what it is to be: earlier releases let whoever writes roll up, and
     somebody else may have come first. Size, replicas and storage are the operator's to choose.

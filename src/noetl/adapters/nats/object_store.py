@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from noetl.adapters.nats.bucket import Bucket, hold_bucket, make_bucket
+from noetl.adapters.nats.bucket import ResultBucket, hold_bucket, make_bucket
 from noetl.adapters.nats.library import FAULTS, leave_if_cancelled, reason_of, stream_errors
 from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names, named, token_of
@@ -65,7 +65,7 @@ class NatsObjectStore:
     name = "nats"
 
     def __init__(self, url: str, *, root: str = "noetl", says: Says = silent) -> None:
-        self._bucket = Bucket(f"{token_of(root).replace('=', '_')}-results")
+        self._bucket = ResultBucket(f"{token_of(root).replace('=', '_')}-results")
         inbox = Names(root).inbox("results")
         self._line = NatsLine(url, name=f"{root} results", inbox=inbox, says=says)
         self._opening: asyncio.Task[None] | None = None

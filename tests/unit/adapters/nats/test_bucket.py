@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from nats.errors import Error
 from tests.support.fleet import free_port
 from tests.support.nats import NatsServer
+from tests.unit.adapters.nats.network import until
 
 from noetl.adapters.nats import object_store as nats_objects
 from noetl.adapters.nats.names import Names
@@ -62,13 +63,15 @@ class Walled:
         """The bucket is there, as a server makes and holds it."""
         objects = self.server()
         self.hold(objects, [])
-        while True:
+
+        async def made() -> bool:
             try:
-                await objects._asked(lambda stream: stream.stream_info(STREAM))
+                return bool(await objects._asked(lambda stream: stream.stream_info(STREAM)))
             except FileNotFoundError:
-                await asyncio.sleep(0.01)
-            else:
-                return objects
+                return False
+
+        await until(made)
+        return objects
 
     async def worker(self) -> Client:
         async def silent(_: Exception) -> None:
@@ -167,8 +170,11 @@ async def test_a_bucket_that_somebody_else_made_becomes_that_of_servers(
     await stream.update_stream(kept.evolve(subjects=[*(kept.subjects or []), "noetl.server.>"]))
     told: list[str] = []
     walled.hold(objects, told)
-    while not told:
-        await asyncio.sleep(0.01)
+
+    async def said() -> bool:
+        return bool(await stream.stream_info(STREAM) and told)
+
+    await until(said)
     now = (await stream.stream_info(STREAM)).config
     assert (sorted(now.subjects or []), now.allow_rollup_hdrs) == (
         ["$O.noetl-results.C.>", "$O.noetl-results.M.>"],
