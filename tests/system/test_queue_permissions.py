@@ -73,6 +73,9 @@ def speaks(*subjects: str) -> list[str]:
             ),
             *("$JS.API.STREAM.PURGE.OBJ_noetl-results", "$JS.API.STREAM.DELETE.OBJ_noetl-results"),
             "$JS.API.CONSUMER.MSG.NEXT.NOETL.secure",
+            *("$JS.API.STREAM.CREATE.OBJ_noetl-results", "$JS.API.CONSUMER.CREATE.NOETL.default"),
+            "$JS.API.CONSUMER.DURABLE.CREATE.NOETL.default",
+            "$JS.API.CONSUMER.CREATE.NOETL.default.noetl.work.secure.*",
         ),
     ],
 )

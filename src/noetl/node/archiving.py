@@ -58,11 +58,13 @@ class Archives:
 
     async def _copy(self, place: ResultStore, key: str) -> None:
         spool = Spool()
-        async with aclosing(self._results.read(key)) as pieces:  # type: ignore[type-var]
-            async for piece in pieces:
-                spool.write(piece)
         try:
+            async with aclosing(self._results.read(key)) as pieces:  # type: ignore[type-var]
+                async for piece in pieces:
+                    spool.write(piece)
             await put(place, f"{key.replace('/', '.')}.json", spool)
+        except FileNotFoundError:
+            pass  # the rest of a write that was cut off: nothing can be read there
         finally:
             spool.file.close()
 

@@ -25,6 +25,7 @@ from noetl.node.trigger_subjects import SubjectWatch
 from noetl.node.triggers import TriggerStarts
 from noetl.node.watchdog import Watchdog
 from noetl.ports.link import Switchboard
+from noetl.ports.object_store import HeldStore
 from noetl.ports.result_store import ResultStore
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.storage import Storage
@@ -115,6 +116,12 @@ class ServerNode(ControlPlane):
         )
         self.go(SubjectWatch(self, self.starts).watch, self.starts.watch, self.pools.watch)
         self.go(self.limits.watch)
+        if isinstance(self.results.objects, HeldStore):
+            self.go(self._hold_results)
+
+    async def _hold_results(self) -> None:
+        if isinstance(self.results.objects, HeldStore):
+            await self.results.objects.hold(self.says)
 
     async def close(self) -> None:
         """Stop taking, write what waits, hand over."""

@@ -1,6 +1,6 @@
 """What would a trigger do? Nothing here starts anything but a backfill that is meant (START-1)."""
 
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -113,8 +113,8 @@ def planned_in(trigger: Trigger, begin: str, end: str) -> list[int]:
             code="invalid",
             status=422,
         )
-    found = list(islice(times(trigger.on, after=first - 1), MOST + 1))
-    wanted = [time for time in found if time <= last]
+    ahead = takewhile(lambda time: time <= last, times(trigger.on, after=first - 1))
+    wanted = list(islice(ahead, MOST + 1))
     if len(wanted) > MOST:
         raise ServerRefused(
             f"the range has more than {MOST} planned times; take a shorter one",

@@ -1,9 +1,9 @@
 """Where objects are kept by key: in files, a bucket, a database, or at a server (RES-1)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from io import BytesIO
-from typing import IO, Protocol
+from typing import IO, Protocol, runtime_checkable
 
 PIECE = 262_144
 """Bytes that are read or written at a time."""
@@ -75,6 +75,14 @@ class ObjectStore(Protocol):
     async def remove(self, keys: Sequence[str]) -> int: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class HeldStore(Protocol):
+    """A store that servers make, and keep as it is to be; workers have no right to."""
+
+    async def hold(self, says: Callable[[str], None]) -> None:
+        """Until cancelled."""
 
 
 def _temporary() -> IO[bytes]:

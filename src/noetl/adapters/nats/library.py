@@ -1,6 +1,6 @@
 """The library that speaks NATS, or what to do where it is not installed."""
 
-from asyncio import CancelledError
+from asyncio import CancelledError, current_task
 
 from noetl.errors import SettingRefused
 from noetl.extras import needs
@@ -23,6 +23,7 @@ __all__ = [
     "Msg",
     "api",
     "errors",
+    "leave_if_cancelled",
     "reason_of",
     "release",
     "stream_errors",
@@ -53,3 +54,10 @@ def reason_of(fault: BaseException) -> str:
         if isinstance(fault, kind):
             return words.format(fault=fault)
     return " ".join(str(fault).split()) or type(fault).__name__
+
+
+def leave_if_cancelled() -> None:
+    """Python's `wait_for` before 3.12 may hand out an answer and lose the order to stop."""
+    task = current_task()
+    if task is not None and task.cancelling():
+        raise CancelledError

@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
+_WRITTEN = re.compile(r"(=[0-9A-F]{2})+")
 
 
 @lru_cache(maxsize=1024)
@@ -14,6 +15,13 @@ def token_of(name: str) -> str:
     return "".join(
         letter if _PLAIN.match(letter) else "".join(f"={byte:02X}" for byte in letter.encode())
         for letter in name
+    )
+
+
+def named(token: str) -> str:
+    """The name behind a token."""
+    return _WRITTEN.sub(
+        lambda found: bytes.fromhex(found[0].replace("=", "")).decode(errors="replace"), token
     )
 
 

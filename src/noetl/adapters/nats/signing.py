@@ -30,6 +30,8 @@ FRESH, STALE = 2.0, 10.0
 """Seconds after which a key is looked up again, and after which it is not used before that."""
 MOST_KEYS, MOST_LOOKUPS, MOST_WAITING = 1000, 100, 10_000
 MOST_SESSIONS = 100_000
+MOST_HELD = 256 * 1024 * 1024
+"""Bytes of messages that wait for their keys, which anybody can send who reaches the queue."""
 
 FindKey = Callable[[str], Awaitable[LinkKey | None]]
 Seal = Callable[[bytes], bytes]
@@ -188,7 +190,8 @@ class Verifier:
         self._refuses = refuses
         self._salt = os.urandom(SALT)
         self._known: dict[str, KnownKey] = {}
-        self._looking: dict[str, list[Callable[[], None]]] = {}
+        self._looking: dict[str, list[tuple[Callable[[], None], int]]] = {}
+        self._held = 0
         self._sessions: dict[tuple[str, bytes], SeenNumbers] = {}
         """By key as well: others hear a session's name, and could use its numbers up."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -239,7 +242,7 @@ class Verifier:
         if age < STALE and not self._looking.get(asked.name):
             look()
         else:
-            self._wait(asked.name, look)
+            self._wait(asked.name, look, len(asked.payload))
         if age >= FRESH and asked.name not in self._looking:
             self._wait(asked.name, None)
 
@@ -261,7 +264,7 @@ class Verifier:
             return False
         return True
 
-    def _wait(self, name: str, look: Callable[[], None] | None) -> None:
+    def _wait(self, name: str, look: Callable[[], None] | None, size: int = 0) -> None:
         waiting = self._looking.get(name)
         if waiting is None:
             if len(self._looking) >= MOST_LOOKUPS:
@@ -271,8 +274,13 @@ class Verifier:
             task = asyncio.get_running_loop().create_task(self._look_up(name))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        if look is not None and len(waiting) < MOST_WAITING:
-            waiting.append(look)
+        if look is None:
+            return
+        if len(waiting) >= MOST_WAITING or self._held + size > MOST_HELD:
+            self._refuses("too much at once")  # whoever sent it asks again
+            return
+        waiting.append((look, size))
+        self._held += size
 
     async def _look_up(self, name: str) -> None:
         try:
@@ -284,10 +292,15 @@ class Verifier:
             self._known[name] = KnownKey(key, caller, time.monotonic())
         except Exception as fault:  # the store is away: whoever waits asks again
             self._refuses(f"not looked at: {type(fault).__name__}")
-            self._looking.pop(name, None)
+            self._taken_up(name)
             return
-        for look in self._looking.pop(name):
+        for look in self._taken_up(name):
             try:
                 look()
             except Exception:  # promise 7: rubbish ends nothing
                 self._refuses("unreadable")
+
+    def _taken_up(self, name: str) -> list[Callable[[], None]]:
+        waiting = self._looking.pop(name, [])
+        self._held -= sum(size for _, size in waiting)
+        return [look for look, _ in waiting]

@@ -52,6 +52,7 @@ async def pull(line: NatsLine, names: Names, pool: str) -> JetStreamContext.Pull
     servers' to make: workers may have no right to."""
     consumer = token_of(pool)
     config = api.ConsumerConfig(
+        name=consumer,  # with it what is asked for stands in the subject, where NATS can refuse it
         durable_name=consumer,
         filter_subject=names.rings(pool),
         ack_policy=api.AckPolicy.EXPLICIT,

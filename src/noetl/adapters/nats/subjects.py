@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from noetl.adapters.nats.library import FAULTS, Msg, api, stream_errors
+from noetl.adapters.nats.library import FAULTS, Msg, api, leave_if_cancelled, stream_errors
 from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names, token_of
 from noetl.adapters.nats.stream import jetstream
@@ -123,13 +123,6 @@ class SubjectFeed:
             await message.nak(delay=LATER)
         else:
             await message.term()
-
-
-def leave_if_cancelled() -> None:
-    """Python's `wait_for` before 3.12 may hand out an answer and lose the order to stop."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
 
 
 def consumer_of(durable: str) -> str:

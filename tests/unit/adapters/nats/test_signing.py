@@ -19,6 +19,7 @@ from noetl.adapters.nats.signing import (
     SIGNED,
     UNKNOWN,
     SeenNumbers,
+    Verifier,
     key_at,
     parsed,
     signature,
@@ -345,3 +346,38 @@ def test_numbers_are_taken_once_in_any_order() -> None:
     assert not seen.take(4999)
     assert seen.take(10**15)
     assert not seen.take(5001)
+
+
+async def test_what_waits_for_a_key_has_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Anybody can send messages with names of keys that a slow store is asked for."""
+    monkeypatch.setattr(signing, "MOST_HELD", 10_000)
+    slow, refused, heard = asyncio.Event(), Counter[str](), list[bytes]()
+
+    async def find(name: str) -> LinkKey | None:
+        await slow.wait()
+        return KEY if name == KEY.name else None
+
+    verifier = Verifier("s1", find, demands=True, refuses=lambda why: refused.update([why]))
+    salt = verifier.greeting[1:]
+    key = key_at(KEY.secret, "s1", salt)
+
+    def send(name: str, number: int) -> None:
+        request = number.to_bytes(signing.SESSION + NUMBER)
+        payload = b"x" * 1000
+        made = signature(key, CALL, request, payload)
+        message = SIGNED + bytes([len(name)]) + name.encode() + salt + request + made + payload
+        verifier.hear(message, CALL, lambda whole, *_: heard.append(whole), lambda _: None)
+
+    send(KEY.name, 1)
+    for number in range(30):
+        send(f"unknown{number}", number)
+    assert refused == {"too much at once": 21}
+    slow.set()
+    while sum(refused.values()) < 30:
+        await asyncio.sleep(0)
+    assert (len(heard), refused["unknown key"]) == (1, 9), "who came in time is heard"
+    for number in range(2, 12):
+        send(KEY.name, number)
+    assert len(heard) == 11, "and nothing is held any more"

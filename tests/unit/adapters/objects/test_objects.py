@@ -153,7 +153,7 @@ async def test_nats_may_restart_and_lose_its_store() -> None:
 async def bucket_deleted(url: str, objects: NatsObjectStore) -> None:
     client = Client()
     await client.connect(url)
-    await client.jetstream().delete_object_store(objects._bucket)
+    await client.jetstream().delete_object_store(objects._bucket.name)
     await client.close()
 
 
@@ -232,12 +232,13 @@ async def test_objects_of_earlier_releases_are_read_and_removed(
     """They were written by the library, which names their chunks as it likes."""
     opening = Openings(PLACES["nats"](request))
     store = opening()
-    reference = await store.put("e1", b"[1]")
-    await store.put("e2", b"[2]")
     objects = store.objects
     assert isinstance(objects, NatsObjectStore)
+    await objects._connected()
+    bucket = await objects._line.client.jetstream().create_object_store(objects._bucket.name)
+    reference = await store.put("e1", b"[1]")
+    await store.put("e2", b"[2]")
     assert await store.remove("e1") == 1
-    bucket = await objects._line.client.jetstream().object_store(objects._bucket)
     await bucket.put(reference.key, b"[1]")
     assert await store.fetch(reference) == [1]
     assert (await bucket.get((await store.put("e3", b"[3]")).key)).data == b"[3]", "and the reverse"
