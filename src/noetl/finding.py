@@ -43,7 +43,7 @@ class Marks:
         """Whether one is in it; of many, perhaps only a part of one."""
         if any(map(text.__contains__, self._brief)):  # asked of all that is reported or printed
             return True
-        return any(
+        return bool(self._passes) and any(
             text[end - PART : end] in parts
             for stride, parts in self._passes
             for end in range(PART, len(text) + 1, stride)
@@ -72,7 +72,9 @@ class Words:
 
     def spans(self, text: str) -> Spans:
         """Where they are; those that overlap are one, so that no part of any is left over."""
-        return joined((at, at + len(word)) for at, word in self.found(text))
+        if not self.marks.any_in(text):
+            return []
+        return joined((at, at + len(word)) for at, word in self._near_marks(text))
 
     def all_in(self, text: str) -> set[str]:
         """Which words are in it, those too that are the beginning of others."""
@@ -89,8 +91,10 @@ class Words:
         Where words begin, and the longest that does. One longer than `LONG` that overlaps itself
         may be told once, and so may one that is brief.
         """
-        if not self.marks.any_in(text):
-            return
+        if self.marks.any_in(text):
+            yield from self._near_marks(text)
+
+    def _near_marks(self, text: str) -> Iterator[tuple[int, str]]:
         if self._index is None:  # many secrets become known one by one, and are never met
             self._index = WordIndex(self._made_of())
         for first, last in self.marks.near(text, self._longest):
