@@ -10,14 +10,18 @@ import re
 from _thread import allocate_lock
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noetl.finding import Spans, Words, joined
 from noetl.late import late
-from noetl.secret_forms import SHORTEST, SecretForms, made_of
+
+if TYPE_CHECKING:
+    from noetl.secret_forms import SecretForms
 
 MASK = "***"
 NUMBERS = (int, float)
+SHORTEST = 6
+"""Characters from which on a secret is also looked for inside of texts."""
 
 BREAKS = late(r"[\r\n]+[ \t]*")
 """Where a long text was cut into lines: base64 has them after every 76 characters, or 64."""
@@ -48,6 +52,8 @@ class Masking:
 
     def add_many(self, values: Iterable[str]) -> None:
         """The same for several at once; large ones may be added in a thread of their own."""
+        from noetl.secret_forms import made_of  # a run without secrets reads none of it
+
         known = self._values
         fresh = {value: made_of(value) for value in values if value not in known and value.strip()}
         if fresh:
@@ -178,11 +184,11 @@ class Masking:
         return value
 
 
-def _forms_of(known: Iterable[SecretForms]) -> Iterator[str]:
+def _forms_of(known: "Iterable[SecretForms]") -> Iterator[str]:
     return (form for made in known for form in made.written)
 
 
-def _encoded_of(known: Iterable[SecretForms]) -> Iterator[str]:
+def _encoded_of(known: "Iterable[SecretForms]") -> Iterator[str]:
     """The same in JSON; of short ones nothing but the whole text."""
     for made in known:
         for both in made.written.values():

@@ -11,7 +11,6 @@ from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
 from noetl.late import late
 from noetl.playbook.check_brought import check_brought, check_calls
-from noetl.playbook.check_cache import check_cache
 from noetl.playbook.check_credentials import check_auth
 from noetl.playbook.check_events import check_event_fields, check_events, check_statuses
 from noetl.playbook.check_graph import (
@@ -43,7 +42,6 @@ from noetl.playbook.check_tasks import (
     check_sql,
     tasks_of,
 )
-from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.finding import Finding
 from noetl.playbook.model import Playbook
 from noetl.playbook.neighbours import ALONE, Neighbours
@@ -253,6 +251,23 @@ def check_waits(reader: Reader, playbook: Playbook) -> None:
         look(reader, playbook)
 
 
+def check_cache(reader: Reader, playbook: Playbook) -> None:
+    """CACHE-1, where something is kept."""
+    if any(task.spec.cache is not None for task in tasks_of(playbook)):
+        from noetl.playbook.check_cache import check_cache as look
+
+        look(reader, playbook)
+
+
+def check_workbook(reader: Reader, playbook: Playbook) -> None:
+    """TOOL-2, where there is a workbook or something that asks for it."""
+    if playbook.workbook or any(task.kind == "workbook" for task in tasks_of(playbook)):
+        from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
+
+        check_workbook_names(reader, playbook)
+        check_workbook_cycles(reader, playbook)
+
+
 Check = Callable[[Reader, Playbook], None]
 
 CHECKS: tuple[Check, ...] = (
@@ -262,8 +277,7 @@ CHECKS: tuple[Check, ...] = (
     check_final,
     check_joins,
     check_jumps,
-    check_workbook_names,
-    check_workbook_cycles,
+    check_workbook,
     check_events,
     check_event_fields,
     check_statuses,
