@@ -341,6 +341,7 @@ class Reader:
 
     def step_failed(self, event: e.StepFailed) -> None:
         run = self.ending(event.step_run_id)
+        self.mailbox.forget(event.step_run_id)
         told = event.error["kind"] in STOPPED and self.net.stopped
         error = event.error
         if run.pipeline is not None:

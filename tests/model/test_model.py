@@ -11,6 +11,8 @@ KEPT = {
     3197: "a place was asked for again after its run, and kept for nobody",
     6206: "a token that was one too many under a limit did not stop the others (fail_fast)",
     3564: "a nested iteration put back what ctx had before another one wrote",
+    11354: "the model asked for admission again of a token that waited for its place",
+    13094: "the model gave a signal to a wait of a run that had been stopped",
 }
 """Seeds that differed once; `test_found.py` has the smallest playbook of each."""
 BLOCK = 40

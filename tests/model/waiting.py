@@ -64,6 +64,11 @@ class Mailbox:
         self.kept.append(signal)
         same("whether it is kept", True, event.kept)
 
+    def forget(self, step_run_id: str) -> None:
+        """A run that was stopped waits for nothing, whatever it had asked for."""
+        own = f"{step_run_id.partition('.')[0]}."
+        self.waiting = {name: it for name, it in self.waiting.items() if not name.startswith(own)}
+
     def end(self, event: e.WaitDone) -> Tree:
         """What came of a wait; the outcome of its task (WAIT-5)."""
         wait = self.waiting.pop(event.task_run_id)
