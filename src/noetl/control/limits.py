@@ -27,6 +27,8 @@ def asked(limit: LimitPlan, scope: Scope) -> tuple[str, int]:
     """The key and the priority, as text and whole number; TemplateFailed where they are neither."""
     key = "" if limit.key is None else as_key(limit.key(scope))
     priority = limit.priority(scope)
+    if type(priority) is int and abs(priority) < 2**31:  # as nearly always
+        return key, priority
     if isinstance(priority, float) and priority.is_integer():
         priority = int(priority)
     if not isinstance(priority, int) or isinstance(priority, bool) or abs(priority) > 2**31 - 1:
@@ -70,7 +72,7 @@ def start_asked(
 
 
 LIMIT = "`executor.spec.limit`"
-ENDS = (e.StepDone, e.StepFailed, e.LoopDone)
+ENDS = frozenset((e.StepDone, e.StepFailed, e.LoopDone))
 
 
 def waiting(execution: Execution) -> Iterator[tuple[str, Token | e.StepParked]]:
@@ -110,16 +112,18 @@ def waits_for_limit(execution: Execution, final: str | None) -> bool:
 
 def released(plan: Plan, events: Iterable[e.Event]) -> tuple[str, ...]:
     """The claims that end with these events: those of step runs, or all with the execution."""
-    holders: list[str] = []
-    for event in events:
-        if type(event) is e.WorkflowFinished:
-            return ("",)
-        if not isinstance(event, ENDS):
-            continue
-        inner = isinstance(event, e.LoopDone) and event.parent_id is not None
-        if not inner and plan.steps[event.step].limit is not None:
-            holders.append(event.step_run_id)
-    return tuple(holders)
+    kinds = list(map(type, events))  # asked of every decision: by their types in one go
+    if e.WorkflowFinished in kinds:
+        return ("",)
+    if ENDS.isdisjoint(kinds):
+        return ()
+    return tuple(
+        event.step_run_id
+        for event in events
+        if isinstance(event, e.StepDone | e.StepFailed | e.LoopDone)
+        and (not isinstance(event, e.LoopDone) or event.parent_id is None)
+        and plan.steps[event.step].limit is not None
+    )
 
 
 def holds_place(events: Iterable[e.Event]) -> bool:
@@ -129,10 +133,10 @@ def holds_place(events: Iterable[e.Event]) -> bool:
 
 def hoping(plan: Plan, execution: Execution) -> frozenset[str]:
     """The runs that tokens at steps with a limit would lead to: each may have a claim."""
-    if not plan.limited:
+    tokens = execution.tokens.values()
+    if not tokens or not plan.limited:
         return frozenset()
     steps = plan.steps
-    tokens = execution.tokens.values()
     return frozenset(f"{token.seq}.0" for token in tokens if steps[token.step].limit is not None)
 
 
