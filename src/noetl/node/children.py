@@ -63,6 +63,8 @@ class Children:
                 parent_execution_id=asked.parent_execution_id,
                 parent_id=asked.parent_id,
                 trace_id=parent.execution.trace_id or asked.parent_execution_id,
+                # Its playbook was fetched, and its place asked for, meanwhile (TOOL-1, T25).
+                wanted=lambda: not parent.execution.stop,
             )
         if active is None and not parent.execution.stop:  # another began it under this id
             return await self._again(execution_id)

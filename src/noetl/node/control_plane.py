@@ -181,12 +181,18 @@ class ControlPlane:
         return self.ownership.mind(active)
 
     async def start(
-        self, plan: Plan, *, execution_id: str, **request: Any
+        self,
+        plan: Plan,
+        *,
+        execution_id: str,
+        wanted: Callable[[], bool] = lambda: True,
+        **request: Any,
     ) -> ActiveExecution | None:
         """
         Begin an execution and wait for its commit (promise 1); None where another began it under
-        this id before. Raises OutcomeUnknown where the log went away before it answered: if the
-        decision is there after all, `Ownership.compare` finds it and it runs (T23).
+        this id before, or where it is not `wanted` any more once all is known. Raises
+        OutcomeUnknown where the log went away before it answered: if the decision is there after
+        all, `Ownership.compare` finds it and it runs (T23).
         """
         while (before := self._starting.get(execution_id)) is not None:
             # A call whose answer took too long is made again while it is still under way.
@@ -197,17 +203,26 @@ class ControlPlane:
             return None
         began = self._starting[execution_id] = asyncio.get_running_loop().create_future()
         try:
-            return await self._start(plan, execution_id, request)
+            return await self._start(plan, execution_id, request, wanted)
         finally:
             del self._starting[execution_id]
             began.set_result(None)
 
     async def _start(
-        self, plan: Plan, execution_id: str, request: dict[str, Any], attempt: int = 1
+        self,
+        plan: Plan,
+        execution_id: str,
+        request: dict[str, Any],
+        wanted: Callable[[], bool],
+        attempt: int = 1,
     ) -> ActiveExecution | None:
         limited: dict[str, Any] = {}
         if plan.limit is not None:
             limited = await self.limited.asked(plan, execution_id, request, hopes=attempt == 1)
+        if not wanted():  # from here on nothing is awaited until it is decided
+            if "limit" in limited and "claim" not in limited:  # it has a place, or waits for one
+                await self.limits.give_back(execution_id)
+            return None
         active = self.begin(plan, execution_id=execution_id, **(request | limited))
         try:
             assert active.begun is not None, "it was decided"
@@ -220,7 +235,7 @@ class ControlPlane:
             self.limits.reached.note(plan.path)
             if attempt == ATTEMPTS:
                 raise
-            return await self._start(plan, execution_id, request, attempt + 1)
+            return await self._start(plan, execution_id, request, wanted, attempt + 1)
         except VersionConflict:
             self.storage.log.forget(execution_id)
             if limited:
