@@ -317,8 +317,8 @@ OF_CONTROL = (
     ),
     Mutant(
         "control/limits.py",
-        "            holders.append(event.step_run_id)",
-        "            pass",
+        "        and plan.steps[event.step].limit is not None\n    )",
+        "        and plan.steps[event.step].limit is None\n    )",
         LIMIT,
         "the place of a run is not given back",
     ),
