@@ -25,12 +25,12 @@ class Marks:
     """Whether and where marks are in a text, however many there are."""
 
     def __init__(self, marks: Collection[str]) -> None:
-        self._marks = (*marks,)
+        self._marks = (*sorted(marks),)  # what a look costs is the same in every process
         self._brief = self._marks
         self._passes: list[tuple[int, set[str]]] = []
         if len(marks) <= FEW:
             return
-        self._brief = (*(mark for mark in marks if len(mark) < PART),)
+        self._brief = (*(mark for mark in self._marks if len(mark) < PART),)
         rest = {mark for mark in marks if len(mark) >= PART}
         long = {mark for mark in rest if len(mark) >= PART + STRIDE - 1}
         for some in filter(None, (long, rest - long)):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 MASK = "***"
 NUMBERS = (int, float)
-SHORTEST = 6
-"""Characters from which on a secret is also looked for inside of texts."""
 
 BREAKS = late(r"[\r\n]+[ \t]*")
 """Where a long text was cut into lines: base64 has them after every 76 characters, or 64."""
@@ -79,6 +77,8 @@ class Masking:
             self._rebuild()
 
     def _rebuild(self) -> None:
+        from noetl.secret_forms import SHORTEST
+
         self.generation += 1
         known = (*self._values.values(),)
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
@@ -227,6 +227,8 @@ def add_all(masking: Masking, values: Iterable[Any]) -> None:
 
 
 def texts_in(values: Iterable[Any]) -> Iterator[str]:
+    from noetl.secret_forms import SHORTEST
+
     for value in values:
         if isinstance(value, str):
             yield value
